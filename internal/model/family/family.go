@@ -24,8 +24,21 @@ type Family struct {
 
 // Model is what is known of models whose names begin so.
 type Model struct {
-	Prefix string
-	Facts  Facts
+	Prefix            string
+	Window, MaxOutput int
+	Can               Ability
+	Reasoning         Reasoning
+	EditTool          EditTool
+	Prices            Prices
+}
+
+// Ability is a set of what a model can do.
+type Ability int
+
+// Facts are the same as facts.
+func (m Model) Facts() Facts {
+	return Facts{Window: m.Window, MaxOutput: m.MaxOutput, Parallel: m.Can&parallel != 0, Images: m.Can&images != 0,
+		Interleaved: m.Can&interleaved != 0, Reasoning: m.Reasoning, EditTool: m.EditTool, Prices: m.Prices}
 }
 
 // Quirk is what models want in whose names Part is.
@@ -146,7 +159,7 @@ func Lookup(name string) (Facts, bool) {
 	for _, f := range table {
 		for _, m := range f.Known {
 			if len(m.Prefix) > longest && strings.HasPrefix(name, m.Prefix) {
-				facts, longest = m.Facts, len(m.Prefix)
+				facts, longest = m.Facts(), len(m.Prefix)
 			}
 		}
 	}

@@ -18,13 +18,13 @@ func TestTheTableAgreesWithItself(t *testing.T) {
 			if got := Of(m.Prefix).Name; got != f.Name {
 				t.Errorf("%s is known in family %s, and is of family %s", m.Prefix, f.Name, got)
 			}
-			if facts, ok := Lookup("vendor/" + strings.ToUpper(m.Prefix)); !ok || facts != m.Facts {
+			if facts, ok := Lookup("vendor/" + strings.ToUpper(m.Prefix)); !ok || facts != m.Facts() {
 				t.Errorf("%s is not found, but %+v", m.Prefix, facts)
 			}
-			if m.Facts.Window < m.Facts.MaxOutput || m.Facts.MaxOutput == 0 || m.Facts.EditTool == "" {
-				t.Errorf("%s: %+v", m.Prefix, m.Facts)
+			if m.Window < m.MaxOutput || m.MaxOutput == 0 || m.EditTool == "" {
+				t.Errorf("%s: %+v", m.Prefix, m)
 			}
-			if p := m.Facts.Prices; p != (Prices{}) && (p.Input <= p.Cached || p.Output <= p.Input) {
+			if p := m.Prices; p != (Prices{}) && (p.Input <= p.Cached || p.Output <= p.Input) {
 				t.Errorf("%s: prices %+v", m.Prefix, p)
 			}
 		}

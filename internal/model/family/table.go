@@ -5,25 +5,12 @@ package family
 // more at some hours (DeepSeek) or was not looked up there are none.
 var table = []Family{gpt, claude, gemini, qwen, kimi, glm, deepseek, grok, minimax, mistral, llama, granite}
 
-// ability is what a model can do.
-type ability int
-
+// What a model can do.
 const (
-	parallel ability = 1 << iota
+	parallel Ability = 1 << iota
 	images
 	interleaved
 )
-
-// facts puts together what is known of a model. Prices are those of input, of what is read
-// from the cache and written to it, and of output.
-func facts(window, most int, can ability, thinks Reasoning, best EditTool, prices ...float64) Facts {
-	f := Facts{Window: window, MaxOutput: most, Parallel: can&parallel != 0, Images: can&images != 0,
-		Interleaved: can&interleaved != 0, Reasoning: thinks, EditTool: best}
-	if len(prices) == 4 {
-		f.Prices = Prices{Input: prices[0], Cached: prices[1], CacheWrite: prices[2], Output: prices[3]}
-	}
-	return f
-}
 
 // mistrals are what models of Mistral want of every server.
 var mistrals = Quirks{Thoughts: Never, Strict: true}
@@ -39,25 +26,26 @@ var gpt = Family{
 	Makers: []Maker{{"gpt-oss", "", ""}, {"gpt-", "openai", ""}, {"o1", "openai", ""}, {"o3", "openai", ""},
 		{"o4", "openai", ""}, {"codex", "openai", ""}},
 	Known: []Model{
-		{"gpt-6", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-5", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch, 1.25, 0.125, 0, 10)},
-		{"gpt-5-mini", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch, 0.25, 0.025, 0, 2)},
-		{"gpt-5-nano", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch, 0.05, 0.005, 0, 0.4)},
-		{"gpt-5-chat", facts(128_000, 16_384, parallel|images, NoReasoning, Replacements)},
-		{"gpt-5.1-chat", facts(128_000, 16_384, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-5.2-chat", facts(128_000, 16_384, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-5.3-chat", facts(128_000, 16_384, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-5.2", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch, 1.75, 0.175, 0, 14)},
-		{"gpt-5.3", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-5.4", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-5.5", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch, 5, 0.5, 0, 30)}, // for inputs up to 272,000
-		{"gpt-5.6", facts(400_000, 128_000, parallel|images, ByEffort, FreeformPatch)},
-		{"gpt-4.1", facts(1_047_576, 32_768, parallel|images, NoReasoning, JSONPatch, 2, 0.5, 0, 8)},
-		{"gpt-4o", facts(128_000, 16_384, parallel|images, NoReasoning, Replacements, 2.5, 1.25, 0, 10)},
-		{"gpt-oss", facts(131_072, 32_768, 0, ByEffort, JSONPatch)},
-		{"o3", facts(200_000, 100_000, parallel|images, ByEffort, JSONPatch, 2, 0.5, 0, 8)},
-		{"o4-mini", facts(200_000, 100_000, parallel|images, ByEffort, JSONPatch, 1.1, 0.275, 0, 4.4)},
-		{"codex-mini", facts(200_000, 100_000, parallel|images, ByEffort, JSONPatch)},
+		{"gpt-6", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{}},
+		{"gpt-5", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{1.25, 0.125, 0, 10}},
+		{"gpt-5-mini", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{0.25, 0.025, 0, 2}},
+		{"gpt-5-nano", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{0.05, 0.005, 0, 0.4}},
+		{"gpt-5-chat", 128_000, 16_384, parallel | images, NoReasoning, Replacements, Prices{}},
+		{"gpt-5.1-chat", 128_000, 16_384, parallel | images, ByEffort, FreeformPatch, Prices{}},
+		{"gpt-5.2-chat", 128_000, 16_384, parallel | images, ByEffort, FreeformPatch, Prices{}},
+		{"gpt-5.3-chat", 128_000, 16_384, parallel | images, ByEffort, FreeformPatch, Prices{}},
+		{"gpt-5.2", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{1.75, 0.175, 0, 14}},
+		{"gpt-5.3", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{}},
+		{"gpt-5.4", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{}},
+		// For inputs up to 272,000.
+		{"gpt-5.5", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{5, 0.5, 0, 30}},
+		{"gpt-5.6", 400_000, 128_000, parallel | images, ByEffort, FreeformPatch, Prices{}},
+		{"gpt-4.1", 1_047_576, 32_768, parallel | images, NoReasoning, JSONPatch, Prices{2, 0.5, 0, 8}},
+		{"gpt-4o", 128_000, 16_384, parallel | images, NoReasoning, Replacements, Prices{2.5, 1.25, 0, 10}},
+		{"gpt-oss", 131_072, 32_768, 0, ByEffort, JSONPatch, Prices{}},
+		{"o3", 200_000, 100_000, parallel | images, ByEffort, JSONPatch, Prices{2, 0.5, 0, 8}},
+		{"o4-mini", 200_000, 100_000, parallel | images, ByEffort, JSONPatch, Prices{1.1, 0.275, 0, 4.4}},
+		{"codex-mini", 200_000, 100_000, parallel | images, ByEffort, JSONPatch, Prices{}},
 	},
 }
 
@@ -69,22 +57,22 @@ var claude = Family{
 	Quirks: []Quirk{{"claude", Quirks{CacheMark: true}}},
 	Makers: []Maker{{"claude", "anthropic", "claude-sonnet-4-6"}},
 	Known: []Model{
-		{"claude", facts(200_000, 32_000, parallel|images, Adaptive, Replacements)},
-		{"claude-3", facts(200_000, 8_192, parallel|images, NoReasoning, Replacements)},
-		{"claude-3-7", facts(200_000, 64_000, parallel|images, ByBudget, Replacements, 3, 0.3, 3.75, 15)},
-		{"claude-3.7", facts(200_000, 64_000, parallel|images, ByBudget, Replacements, 3, 0.3, 3.75, 15)},
-		{"claude-opus-4", facts(200_000, 32_000, parallel|images|interleaved, ByBudget, Replacements, 15, 1.5, 18.75, 75)},
-		{"claude-opus-4-5", facts(200_000, 64_000, parallel|images|interleaved, ByBudget, Replacements, 5, 0.5, 6.25, 25)},
-		{"claude-opus-4.5", facts(200_000, 64_000, parallel|images|interleaved, ByBudget, Replacements, 5, 0.5, 6.25, 25)},
-		{"claude-opus-4-6", facts(1_000_000, 128_000, parallel|images, Adaptive, Replacements, 5, 0.5, 6.25, 25)},
-		{"claude-opus-4.6", facts(1_000_000, 128_000, parallel|images, Adaptive, Replacements, 5, 0.5, 6.25, 25)},
-		{"claude-opus-4-7", facts(1_000_000, 128_000, parallel|images, Adaptive, Replacements, 5, 0.5, 6.25, 25)},
-		{"claude-opus-4.7", facts(1_000_000, 128_000, parallel|images, Adaptive, Replacements, 5, 0.5, 6.25, 25)},
-		{"claude-opus-4-8", facts(1_000_000, 128_000, parallel|images, Adaptive, Replacements)},
-		{"claude-sonnet-4", facts(200_000, 64_000, parallel|images|interleaved, ByBudget, Replacements, 3, 0.3, 3.75, 15)},
-		{"claude-sonnet-4-6", facts(1_000_000, 64_000, parallel|images, Adaptive, Replacements, 3, 0.3, 3.75, 15)},
-		{"claude-sonnet-4.6", facts(1_000_000, 64_000, parallel|images, Adaptive, Replacements, 3, 0.3, 3.75, 15)},
-		{"claude-haiku-4", facts(200_000, 64_000, parallel|images|interleaved, ByBudget, Replacements, 1, 0.1, 1.25, 5)},
+		{"claude", 200_000, 32_000, parallel | images, Adaptive, Replacements, Prices{}},
+		{"claude-3", 200_000, 8_192, parallel | images, NoReasoning, Replacements, Prices{}},
+		{"claude-3-7", 200_000, 64_000, parallel | images, ByBudget, Replacements, Prices{3, 0.3, 3.75, 15}},
+		{"claude-3.7", 200_000, 64_000, parallel | images, ByBudget, Replacements, Prices{3, 0.3, 3.75, 15}},
+		{"claude-opus-4", 200_000, 32_000, parallel | images | interleaved, ByBudget, Replacements, Prices{15, 1.5, 18.75, 75}},
+		{"claude-opus-4-5", 200_000, 64_000, parallel | images | interleaved, ByBudget, Replacements, Prices{5, 0.5, 6.25, 25}},
+		{"claude-opus-4.5", 200_000, 64_000, parallel | images | interleaved, ByBudget, Replacements, Prices{5, 0.5, 6.25, 25}},
+		{"claude-opus-4-6", 1_000_000, 128_000, parallel | images, Adaptive, Replacements, Prices{5, 0.5, 6.25, 25}},
+		{"claude-opus-4.6", 1_000_000, 128_000, parallel | images, Adaptive, Replacements, Prices{5, 0.5, 6.25, 25}},
+		{"claude-opus-4-7", 1_000_000, 128_000, parallel | images, Adaptive, Replacements, Prices{5, 0.5, 6.25, 25}},
+		{"claude-opus-4.7", 1_000_000, 128_000, parallel | images, Adaptive, Replacements, Prices{5, 0.5, 6.25, 25}},
+		{"claude-opus-4-8", 1_000_000, 128_000, parallel | images, Adaptive, Replacements, Prices{}},
+		{"claude-sonnet-4", 200_000, 64_000, parallel | images | interleaved, ByBudget, Replacements, Prices{3, 0.3, 3.75, 15}},
+		{"claude-sonnet-4-6", 1_000_000, 64_000, parallel | images, Adaptive, Replacements, Prices{3, 0.3, 3.75, 15}},
+		{"claude-sonnet-4.6", 1_000_000, 64_000, parallel | images, Adaptive, Replacements, Prices{3, 0.3, 3.75, 15}},
+		{"claude-haiku-4", 200_000, 64_000, parallel | images | interleaved, ByBudget, Replacements, Prices{1, 0.1, 1.25, 5}},
 	},
 }
 
@@ -97,12 +85,12 @@ var gemini = Family{
 	Quirks: []Quirk{{"gemini-", Quirks{Signed: true}}},
 	Makers: []Maker{{"gemini", "gemini", "gemini-2.5-pro"}},
 	Known: []Model{
-		{"gemini", facts(1_048_576, 65_536, parallel|images, ByLevel, Replacements)},
-		{"gemini-2", facts(1_048_576, 8_192, parallel|images, NoReasoning, Replacements)},
-		{"gemini-2.5", facts(1_048_576, 65_536, parallel|images, ByBudget, Replacements, 1.25, 0.125, 0, 10)},
-		{"gemini-2.5-flash", facts(1_048_576, 65_536, parallel|images, ByBudget, Replacements, 0.3, 0.03, 0, 2.5)},
-		{"gemini-3", facts(1_048_576, 65_536, parallel|images, ByLevel, Replacements, 2, 0.2, 0, 12)},
-		{"gemma", facts(32_768, 8_192, images, NoReasoning, Replacements)},
+		{"gemini", 1_048_576, 65_536, parallel | images, ByLevel, Replacements, Prices{}},
+		{"gemini-2", 1_048_576, 8_192, parallel | images, NoReasoning, Replacements, Prices{}},
+		{"gemini-2.5", 1_048_576, 65_536, parallel | images, ByBudget, Replacements, Prices{1.25, 0.125, 0, 10}},
+		{"gemini-2.5-flash", 1_048_576, 65_536, parallel | images, ByBudget, Replacements, Prices{0.3, 0.03, 0, 2.5}},
+		{"gemini-3", 1_048_576, 65_536, parallel | images, ByLevel, Replacements, Prices{2, 0.2, 0, 12}},
+		{"gemma", 32_768, 8_192, images, NoReasoning, Replacements, Prices{}},
 	},
 }
 
@@ -111,10 +99,10 @@ var qwen = Family{
 	Models: []string{"qwen", "qwq"},
 	Tools:  Tools{Fields: lean},
 	Known: []Model{
-		{"qwen", facts(32_768, 8_192, parallel, NoReasoning, Replacements)},
-		{"qwen3", facts(131_072, 16_384, parallel, NoReasoning, Replacements)},
-		{"qwen3-coder", facts(262_144, 65_536, parallel, NoReasoning, Replacements)},
-		{"qwen2.5-coder", facts(32_768, 8_192, parallel, NoReasoning, Replacements)},
+		{"qwen", 32_768, 8_192, parallel, NoReasoning, Replacements, Prices{}},
+		{"qwen3", 131_072, 16_384, parallel, NoReasoning, Replacements, Prices{}},
+		{"qwen3-coder", 262_144, 65_536, parallel, NoReasoning, Replacements, Prices{}},
+		{"qwen2.5-coder", 32_768, 8_192, parallel, NoReasoning, Replacements, Prices{}},
 	},
 }
 
@@ -127,7 +115,7 @@ var kimi = Family{
 		{"kimi-k3", Quirks{Thoughts: NeverEmpty}}},
 	Makers: []Maker{{"kimi", "moonshot", "kimi-k2.5"}, {"moonshot", "moonshot", ""}},
 	Known: []Model{
-		{"kimi-k2", facts(262_144, 32_768, parallel, NoReasoning, Replacements)},
+		{"kimi-k2", 262_144, 32_768, parallel, NoReasoning, Replacements, Prices{}},
 	},
 }
 
@@ -137,12 +125,12 @@ var glm = Family{
 	Tools:  Tools{Fields: lean},
 	Makers: []Maker{{"glm-", "zai", "glm-4.7"}},
 	Known: []Model{
-		{"glm-4", facts(131_072, 32_768, parallel, NoReasoning, Replacements)},
-		{"glm-4.6", facts(200_000, 32_768, parallel, NoReasoning, Replacements, 0.6, 0.11, 0, 2.2)},
-		{"glm-4.7", facts(200_000, 32_768, parallel, NoReasoning, Replacements, 0.6, 0.11, 0, 2.2)},
-		{"glm-5", facts(200_000, 32_768, parallel, NoReasoning, Replacements, 1, 0.2, 0, 3.2)},
-		{"glm-5-turbo", facts(200_000, 32_768, parallel, NoReasoning, Replacements, 1.2, 0.24, 0, 4)},
-		{"glm-5.1", facts(200_000, 32_768, parallel, NoReasoning, Replacements, 1.2, 0.24, 0, 4)},
+		{"glm-4", 131_072, 32_768, parallel, NoReasoning, Replacements, Prices{}},
+		{"glm-4.6", 200_000, 32_768, parallel, NoReasoning, Replacements, Prices{0.6, 0.11, 0, 2.2}},
+		{"glm-4.7", 200_000, 32_768, parallel, NoReasoning, Replacements, Prices{0.6, 0.11, 0, 2.2}},
+		{"glm-5", 200_000, 32_768, parallel, NoReasoning, Replacements, Prices{1, 0.2, 0, 3.2}},
+		{"glm-5-turbo", 200_000, 32_768, parallel, NoReasoning, Replacements, Prices{1.2, 0.24, 0, 4}},
+		{"glm-5.1", 200_000, 32_768, parallel, NoReasoning, Replacements, Prices{1.2, 0.24, 0, 4}},
 	},
 }
 
@@ -153,7 +141,7 @@ var deepseek = Family{
 	Quirks: []Quirk{{"deepseek-v4", Quirks{Thoughts: EvenEmpty}}},
 	Makers: []Maker{{"deepseek-chat", "deepseek", "deepseek-chat"}, {"deepseek-reasoner", "deepseek", "deepseek-chat"}},
 	Known: []Model{
-		{"deepseek", facts(128_000, 32_768, parallel, NoReasoning, Replacements)},
+		{"deepseek", 128_000, 32_768, parallel, NoReasoning, Replacements, Prices{}},
 	},
 }
 
@@ -163,12 +151,12 @@ var grok = Family{
 	Tools:  Tools{Fields: lean},
 	Makers: []Maker{{"grok", "xai", "grok-4"}},
 	Known: []Model{
-		{"grok", facts(256_000, 64_000, parallel|images, NoReasoning, Replacements)},
-		{"grok-4", facts(256_000, 64_000, parallel|images, NoReasoning, Replacements, 3, 0.75, 0, 15)},
-		{"grok-4.", facts(256_000, 64_000, parallel|images, NoReasoning, Replacements)},
-		{"grok-4-1", facts(256_000, 64_000, parallel|images, NoReasoning, Replacements)},
-		{"grok-4-fast", facts(256_000, 64_000, parallel|images, NoReasoning, Replacements)},
-		{"grok-4.5", facts(500_000, 64_000, parallel|images, NoReasoning, Replacements, 2, 0.5, 0, 6)},
+		{"grok", 256_000, 64_000, parallel | images, NoReasoning, Replacements, Prices{}},
+		{"grok-4", 256_000, 64_000, parallel | images, NoReasoning, Replacements, Prices{3, 0.75, 0, 15}},
+		{"grok-4.", 256_000, 64_000, parallel | images, NoReasoning, Replacements, Prices{}},
+		{"grok-4-1", 256_000, 64_000, parallel | images, NoReasoning, Replacements, Prices{}},
+		{"grok-4-fast", 256_000, 64_000, parallel | images, NoReasoning, Replacements, Prices{}},
+		{"grok-4.5", 500_000, 64_000, parallel | images, NoReasoning, Replacements, Prices{2, 0.5, 0, 6}},
 	},
 }
 
@@ -179,7 +167,7 @@ var minimax = Family{
 	Quirks: []Quirk{{"minimax-m", Quirks{Thoughts: WithinTexts}}},
 	Makers: []Maker{{"minimax-", "minimax", "MiniMax-M2"}},
 	Known: []Model{
-		{"minimax-m2", facts(196_608, 32_768, parallel, NoReasoning, Replacements)},
+		{"minimax-m2", 196_608, 32_768, parallel, NoReasoning, Replacements, Prices{}},
 	},
 }
 
@@ -192,9 +180,9 @@ var mistral = Family{
 		{"magistral", mistrals}, {"codestral", mistrals}, {"pixtral", mistrals}},
 	Makers: []Maker{{"mistral-", "mistral", "mistral-large-latest"}, {"codestral", "mistral", ""}, {"devstral", "mistral", ""}},
 	Known: []Model{
-		{"devstral", facts(131_072, 32_768, parallel, NoReasoning, Replacements)},
-		{"codestral", facts(262_144, 32_768, parallel, NoReasoning, Replacements)},
-		{"mistral", facts(131_072, 32_768, parallel, NoReasoning, Replacements)},
+		{"devstral", 131_072, 32_768, parallel, NoReasoning, Replacements, Prices{}},
+		{"codestral", 262_144, 32_768, parallel, NoReasoning, Replacements, Prices{}},
+		{"mistral", 131_072, 32_768, parallel, NoReasoning, Replacements, Prices{}},
 	},
 }
 
@@ -203,9 +191,9 @@ var llama = Family{
 	Models: []string{"llama"},
 	Tools:  Tools{Fields: lean},
 	Known: []Model{
-		{"llama3", facts(131_072, 8_192, 0, NoReasoning, Replacements)},
-		{"llama-3", facts(131_072, 8_192, 0, NoReasoning, Replacements)},
-		{"llama-4", facts(262_144, 16_384, parallel|images, NoReasoning, Replacements)},
+		{"llama3", 131_072, 8_192, 0, NoReasoning, Replacements, Prices{}},
+		{"llama-3", 131_072, 8_192, 0, NoReasoning, Replacements, Prices{}},
+		{"llama-4", 262_144, 16_384, parallel | images, NoReasoning, Replacements, Prices{}},
 	},
 }
 
@@ -214,6 +202,6 @@ var granite = Family{
 	Models: []string{"granite"},
 	Tools:  Tools{Fields: lean},
 	Known: []Model{
-		{"granite", facts(131_072, 8_192, 0, NoReasoning, Replacements)},
+		{"granite", 131_072, 8_192, 0, NoReasoning, Replacements, Prices{}},
 	},
 }

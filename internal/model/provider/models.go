@@ -78,7 +78,8 @@ func (c *Choice) Models() []Model {
 	list := c.registry.modelsOf(c.Provider, c.Model)
 	if i := slices.IndexFunc(list, func(m Model) bool { return m.Chosen }); i > 0 {
 		chosen := list[i]
-		list = slices.Insert(slices.Delete(list, i, i+1), 0, chosen)
+		copy(list[1:], list[:i])
+		list[0] = chosen
 	}
 	return list
 }

@@ -8,6 +8,24 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestInsertIsTheStandardLibrarys: at each place, with room behind the list and without.
+func TestInsertIsTheStandardLibrarys(t *testing.T) {
+	for n := range 5 {
+		for at := range n + 1 {
+			for _, room := range []int{n, n + 3} {
+				list := make([]pair, n, room)
+				for i := range list {
+					list[i].at = i
+				}
+				want := slices.Insert(slices.Clone(list), at, pair{9, 9})
+				if got := Insert(list, at, pair{9, 9}); !slices.Equal(got, want) {
+					t.Errorf("%d of %d: %v, not %v", at, n, got, want)
+				}
+			}
+		}
+	}
+}
+
 type pair struct{ key, at int }
 
 // TestAsTheStandardLibrary: the same lists come out.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/work/tree"
 )
 
@@ -82,7 +83,7 @@ func (w *noter) put(n *node, at string, names []string) *node {
 	case keep && ok:
 		c.entries[i] = e
 	case keep:
-		c.entries = slices.Insert(c.entries, i, e)
+		c.entries = order.Insert(c.entries, i, e)
 	case ok:
 		c.entries = slices.Delete(c.entries, i, i+1)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 )
 
 // A large content that differs from another in one stretch is kept as that
@@ -210,7 +211,7 @@ func merged(objects map[byte][]Object, list []Object) map[byte][]Object {
 		at, found := slices.BinarySearchFunc(objects[digit], o,
 			func(a, b Object) int { return bytes.Compare(a.Sum[:], b.Sum[:]) })
 		if !found {
-			objects[digit] = slices.Insert(objects[digit], at, o)
+			objects[digit] = order.Insert(objects[digit], at, o)
 		}
 	}
 	return objects

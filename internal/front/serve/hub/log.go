@@ -269,7 +269,7 @@ func (l *log) missed(pins []protocol.Event, seq uint64) []protocol.Event {
 	if gap >= l.first {
 		return pins
 	}
-	return slices.Insert(pins, at, protocol.Event{Seq: gap, Time: l.entries[0].event.Time, Msg: protocol.Warning{
+	return order.Insert(pins, at, protocol.Event{Seq: gap, Time: l.entries[0].event.Time, Msg: protocol.Warning{
 		Message: fmt.Sprintf("some events from %d to %d were not kept for this front end; the transcript of the session has "+
 			"what they told", gap, l.first-1)}})
 }
