@@ -1,9 +1,9 @@
 // Package order sorts lists of structs, and puts one into its place.
 //
 // It does what [slices.SortFunc], [slices.SortStableFunc] and [slices.Insert] do. Those are
-// compiled once for each type, which takes some 20 KB of the program each, 3 the last; these take
-// 300 bytes. The sorts are half as fast, so long lists that are sorted often, and lists of strings, numbers and pointers, which
-// share their code, are better off with the others.
+// compiled once for each type, which takes some 20 KB of the program each, 3 the last; these
+// take 300 bytes. The sorts are half as fast, so long lists that are sorted often, and lists of
+// strings, numbers and pointers, which share their code, are better off with the others.
 package order
 
 import "sort"
