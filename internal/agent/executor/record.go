@@ -183,7 +183,7 @@ func (r *recorder) wrote(id protocol.CallID, cause string, set delta.Set, exact 
 	if known == protocol.Unproven && entry != nil && entry.Of > 0 {
 		share = protocol.Outside // the command was watched, and not seen doing this
 	}
-	r.shareChange(set, share)
+	r.shareChange(set, share, entry)
 	done.counts = share
 	return done
 }

@@ -6,6 +6,7 @@ import (
 	"kerf/internal/agent/history"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
+	"kerf/internal/work/ledger"
 )
 
 // rooted is an origin as the ledger has it: what a sub-agent does belongs to the turn
@@ -23,8 +24,9 @@ func (r *recorder) rooted(session, turn, call string) (string, string, string) {
 }
 
 // shareChange tells the parent and the siblings what was changed: it is part of what the
-// parent's turn changed, and an outside change to nobody.
-func (r *recorder) shareChange(set delta.Set, known protocol.Certainty) {
+// parent's turn changed, and an outside change to nobody. The parent notices, too, what others
+// do to these files later. The entry is nil where the ledger has none.
+func (r *recorder) shareChange(set delta.Set, known protocol.Certainty, entry *ledger.Entry) {
 	r.noteChildren(set, nil)
 	up := r.parent
 	if up == nil || len(set) == 0 {
@@ -34,6 +36,7 @@ func (r *recorder) shareChange(set delta.Set, known protocol.Certainty) {
 		up.roots.Note(c.Path, c.Post)
 	}
 	up.noteChildren(set, r)
+	up.outside.Leave(set, entry)
 	up.keepChange(set, known)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,14 +213,22 @@ func TestWhatOthersWroteIsFoundAtTheEndOfATurn(t *testing.T) {
 	b.want(b.call("write_file", map[string]any{"file_path": "f", "content": "one\n"}), true)
 	child.want(child.call("edit_file", map[string]any{"file_path": "f", "old_string": "one", "new_string": "1"}), true)
 	b.want(b.call("edit_file", map[string]any{"file_path": "f", "old_string": "1", "new_string": "one"}), true)
+	child.want(child.call("write_file", map[string]any{"file_path": "alone", "content": "the agent's\n"}), true)
 	b.write("f", "one\nby hand\n")
+	b.write("alone", "the agent's\nby hand, too\n") // the session itself never wrote it
 	b.write("g", "not of this turn\n")
 	if in := child.Settle(t.Context(), turn.Settle{Turn: "s1"}); len(in.Changes) != 0 {
 		t.Errorf("the agent found %+v", in.Changes)
 	}
 	in := b.Settle(t.Context(), turn.Settle{Turn: "t1"})
-	if len(in.Changes) != 1 || in.Changes[0].Cause != "outside" || filepath.Base(string(in.Changes[0].Path)) != "f" ||
-		in.Diff == nil || !strings.Contains(in.Diff.Outside, "+by hand") || strings.Contains(in.Diff.Diff, "by hand") || !strings.Contains(in.Diff.Diff, "+one") {
+	var found []string
+	for _, c := range in.Changes {
+		found = append(found, c.Cause+" "+filepath.Base(string(c.Path)))
+	}
+	slices.Sort(found)
+	if d := in.Diff; !slices.Equal(found, []string{"outside alone", "outside f"}) || d == nil || strings.Contains(d.Diff, "by hand") ||
+		!strings.Contains(d.Outside, "+by hand\n") || !strings.Contains(d.Outside, "+by hand, too") ||
+		!strings.Contains(d.Diff, "+one") || !strings.Contains(d.Diff, "+the agent's") {
 		t.Errorf("found %+v, %+v", in.Changes, in.Diff)
 	}
 }
