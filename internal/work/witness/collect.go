@@ -107,6 +107,25 @@ type collector struct {
 	// since are the names that others changed since the last cut, all if there was a gap.
 	since map[string]bool
 	all   bool
+	// moment is told of each moment of a collection, for tests.
+	moment func(Moment)
+}
+
+// Moment is one of a collection, at which others may do something to a name.
+type Moment int
+
+// The moments.
+const (
+	ToLook  Moment = iota // the command was cut off
+	Looked                // its names were looked at
+	WasRead               // and read
+	WasSeen               // and it is known what others did until then
+)
+
+func (c *collector) reached(m Moment) {
+	if c.moment != nil {
+		c.moment(m)
+	}
 }
 
 func newCollector(dir string, roots []string, s Store) *collector {
@@ -371,10 +390,14 @@ const looks = 4
 
 // read reads what the touched names held and hold. What others did meanwhile is known
 // once seen has returned: then who wrote before something was read has told so, or has it
-// still open.
-func (c *collector) read(seen func()) {
+// still open. others are the names that were not touched of files that were changed in place.
+func (c *collector) read(seen func()) (others []other) {
+	c.reached(ToLook)
 	for n := 1; ; n++ {
 		c.glance()
+		if n == 1 {
+			c.reached(Looked)
+		}
 		c.namesOfOthers()
 		c.returned()
 		c.spread()
@@ -385,13 +408,17 @@ func (c *collector) read(seen func()) {
 			h.forget()
 		}
 	}
+	others = c.namesOfLinked()
+	c.reached(WasRead)
 	seen()
+	c.reached(WasSeen)
 	c.spread()
 	for h := range c.olds() {
 		if h.from != nil && h.from.foreign && h.lost == "" {
 			h.lost = "somebody else changed what it held"
 		}
 	}
+	return others
 }
 
 // olds are the contents that are asked for, of which some occur more than once.

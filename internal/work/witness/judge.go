@@ -21,7 +21,7 @@ import (
 func (c *collector) report(seen func()) Report {
 	r := Report{Began: c.began, Ended: c.ended}
 	defer c.stay()()
-	c.read(seen)
+	others := c.read(seen)
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
 		unproven: Part{Certainty: ledger.Unproven}, modes: Part{Certainty: ledger.Unproven}, doubted: map[string]bool{}}
 	hidden := c.gitKept()
@@ -40,7 +40,7 @@ func (c *collector) report(seen func()) Report {
 			c.gap(p, ledger.LeftThere+": it is a git repository that the command made")
 		}
 	}
-	c.linked(s)
+	c.linked(others, s)
 	first := Part{Certainty: ledger.Unproven, Set: c.between(s)}
 	if s.lost {
 		s.doubtCreated(c.moved(s.proven.Set))
@@ -236,9 +236,17 @@ func (c *collector) gitKept() func(string) bool {
 	}
 }
 
-// linked finds the other names of files that were changed in place: a change through one
+// other is another name of a file that was changed in place, with what it holds.
+type other struct {
+	path string
+	was  *held
+	now  journal.State
+	post found
+}
+
+// namesOfLinked finds the other names of files that were changed in place: a change through one
 // name is one of all.
-func (c *collector) linked(s *sorter) {
+func (c *collector) namesOfLinked() (list []other) {
 	wanted := map[fileID]*held{}
 	for _, n := range c.inPlace {
 		if h := c.held[n]; h != nil && !c.complete(h) {
@@ -246,7 +254,7 @@ func (c *collector) linked(s *sorter) {
 		}
 	}
 	if len(wanted) == 0 {
-		return
+		return nil
 	}
 	for _, root := range c.roots {
 		_ = filepath.WalkDir(filepath.FromSlash(root), func(p string, d fs.DirEntry, err error) error {
@@ -259,11 +267,12 @@ func (c *collector) linked(s *sorter) {
 			}
 			st, err := c.look(name)
 			if h := wanted[idOf(&st.Sig)]; h != nil && err == nil {
-				c.otherName(name, h, st, s)
+				list = append(list, other{name, h, st, c.after(name)})
 			}
 			return nil
 		})
 	}
+	return list
 }
 
 // complete reports whether all names of a file were touched.
@@ -279,31 +288,37 @@ func (c *collector) complete(h *held) bool {
 	return names >= links
 }
 
-// otherName adds what came of a name that was not touched, of a file that was.
-func (c *collector) otherName(name string, h *held, st journal.State, s *sorter) {
-	pre, known := c.before(h)
-	if e := c.entered[name]; e != nil {
+// linked adds what came of names that were not touched, of files that were.
+func (c *collector) linked(list []other, s *sorter) {
+	for _, o := range list {
+		c.otherName(o, s)
+	}
+}
+
+func (c *collector) otherName(o other, s *sorter) {
+	pre, known := c.before(o.was)
+	if e := c.entered[o.path]; e != nil {
 		pre, known = e.was.image, true
 	}
-	l := c.after(name)
-	post := l.image
-	if l.err != nil || !known || pre.Same(post) {
+	post, id := o.post.image, idOf(&o.now.Sig)
+	if o.post.err != nil || o.post.file != id || !known || pre.Same(post) {
 		return
 	}
-	closed, wrote := c.wrote[idOf(&st.Sig)]
-	foreign := wrote && (closed.Size != st.Sig.Size || closed.Mtime != st.Sig.Mtime) && !c.openFile(idOf(&st.Sig))
+	open := c.openFile(id)
+	closed, wrote := c.wrote[id]
+	foreign := !open && (o.post.writer || wrote && (closed.Size != o.now.Sig.Size || closed.Mtime != o.now.Sig.Mtime))
 	for _, t := range c.names {
-		foreign = foreign || t.foreign && t.was == h
+		foreign = foreign || t.foreign && (t.was == o.was || t.now.Kind == journal.File && idOf(&t.now.Sig) == id)
 	}
-	change := delta.Change{Path: name, Pre: pre, Post: post}
+	change := delta.Change{Path: o.path, Pre: pre, Post: post}
 	if foreign {
 		s.unproven.Set = append(s.unproven.Set, change)
 	} else {
 		s.proven.Set = append(s.proven.Set, change)
 	}
-	c.posts[name] = post
-	c.names[name] = &touched{path: name, was: h, kind: journal.File, now: st}
-	c.order = append(c.order, name)
+	c.posts[o.path] = post
+	c.names[o.path] = &touched{path: o.path, was: o.was, kind: journal.File, now: o.now}
+	c.order = append(c.order, o.path)
 }
 
 // alike lets all names of a file be open of which one is.

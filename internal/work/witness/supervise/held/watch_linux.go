@@ -2,8 +2,6 @@ package held
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,7 +14,6 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
-	"kerf/internal/work/witness/supervise/held/others"
 	"kerf/internal/work/witness/supervise/held/threads"
 	"kerf/internal/work/witness/supervise/listener"
 )
@@ -102,6 +99,7 @@ func (o *Watch) Cut() (begun bool) {
 func (o *Watch) Seen() {
 	o.w.hub.mu.Lock()
 	defer o.w.hub.mu.Unlock()
+	o.w.undecided()
 	o.w.hub.drainAll()
 }
 
@@ -423,7 +421,6 @@ func (w *watch) cut() {
 	if len(open) == 0 {
 		w.closings()
 	}
-	w.undecided(open)
 	clear(w.wrote)
 	for _, e := range w.counted {
 		*e = endingsOf{}
@@ -449,18 +446,6 @@ func (w *watch) over() {
 		}
 	}
 	w.hub.drainAll()
-}
-
-// undecided finds the files that the command has open, and somebody else, too, who may write them:
-// whose what they hold is nobody knows.
-func (w *watch) undecided(open map[string]*name) {
-	for p, n := range open {
-		if r, below := w.find(p); r != nil && n.shared && !n.foreign {
-			if n.shared = others.Write(w.find1.Proc, r.fd, below, slices.Collect(maps.Keys(w.calls))); n.shared {
-				w.foreign(n)
-			}
-		}
-	}
 }
 
 // overdue ends the calls that came to nothing: their threads went on long ago. Else what somebody

@@ -19,10 +19,7 @@ func Try() error {
 		return fmt.Errorf("the kernel has no seccomp listeners (%w)", errno)
 	}
 	result := make(chan syscall.Errno, 1)
-	go func() {
-		runtime.LockOSThread() // for good: the filter goes with the thread
-		result <- listen()
-	}()
+	go try(result)
 	switch errno := <-result; errno {
 	case 0:
 		return nil
@@ -31,6 +28,20 @@ func Try() error {
 	default:
 		return fmt.Errorf("a seccomp listener is refused (%w)", errno)
 	}
+}
+
+// try makes the listener on a thread that ends. The first thread of a process does not: with the filter
+// it would be taken for one of a command.
+func try(result chan<- syscall.Errno) {
+	runtime.LockOSThread() // for good: the filter goes with the thread
+	if unix.Gettid() != unix.Getpid() {
+		result <- listen()
+		return
+	}
+	other := make(chan syscall.Errno)
+	go try(other)
+	result <- <-other
+	runtime.UnlockOSThread()
 }
 
 // listen gives the calling thread a filter that allows everything, with a listener.

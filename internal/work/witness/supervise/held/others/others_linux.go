@@ -1,6 +1,7 @@
 package others
 
 import (
+	"bufio"
 	"bytes"
 	"os"
 	"strconv"
@@ -10,47 +11,73 @@ import (
 	"kerf/internal/work/witness/supervise/content"
 )
 
-// Write reports whether a process that is not of a witnessed command has the file open for writing
-// that a name below a directory leads to. proc is /proc, open; threads are some of the command. A
-// process whose descriptors this one may not read is not counted.
-func Write(proc, dir int, below string, threads []uint32) bool {
-	var file content.Thing
-	if file.Lstat(dir, below) != nil {
-		return false
-	}
-	list, err := os.ReadDir("/proc")
-	if err != nil {
-		return true
-	}
-	own := of("self")
-	apart := false
-	for _, tid := range threads {
-		apart = apart || of(strconv.Itoa(int(tid))).depth > own.depth
-	}
-	for _, e := range list {
-		if _, err := strconv.Atoi(e.Name()); err != nil || !has(proc, e.Name(), &file) {
-			continue
-		}
-		if p := of(e.Name()); p.filters <= own.filters || apart && p.depth <= own.depth {
-			return true
-		}
-	}
-	return false
+// Writers are those who have a file open for writing.
+type Writers struct {
+	Others bool // a process that is not of a witnessed command
+	Own    int  // how often commands have it open: descriptors that were handed on count once
+	own    []descriptor
 }
 
-// has reports whether a process has a file open for writing.
-func has(proc int, pid string, file *content.Thing) bool {
-	list, err := os.ReadDir("/proc/" + pid + "/fd")
-	if err != nil {
-		return false
-	}
-	for _, e := range list {
-		var open content.Thing
-		if open.Stat(proc, pid+"/fd/"+e.Name()) == nil && open.ID == file.ID && writes(pid, e.Name()) {
-			return true
+type descriptor struct{ pid, fd int }
+
+// Find finds who has files open for writing. proc is /proc, open; threads are some of the command. A
+// process whose descriptors this one may not read is not counted.
+func Find(proc int, files map[content.Inode]*Writers, threads []uint32) {
+	is := others(threads)
+	asked := map[string]bool{}
+	for range 2 { // a process may hand a descriptor on to one that was not there yet, and end
+		for _, pid := range list("/proc") {
+			if _, err := strconv.Atoi(pid); err == nil && !asked[pid] {
+				asked[pid] = true
+				find(proc, pid, files, is)
+			}
 		}
 	}
-	return false
+}
+
+func list(dir string) []string {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	return names
+}
+
+// find adds what a process has open.
+func find(proc int, pid string, files map[content.Inode]*Writers, is func(pid string) bool) {
+	for _, fd := range list("/proc/" + pid + "/fd") {
+		var open content.Thing
+		if open.Stat(proc, pid+"/fd/"+fd) != nil {
+			continue
+		}
+		f := files[open.ID]
+		if f == nil || !writes(pid, fd) {
+			continue
+		}
+		if is(pid) {
+			f.Others = true
+		} else {
+			f.add(pid, fd)
+		}
+	}
+}
+
+// add counts a descriptor of a command, unless it is one that is counted.
+func (f *Writers) add(pid, fd string) {
+	var d descriptor
+	d.pid, _ = strconv.Atoi(pid)
+	d.fd, _ = strconv.Atoi(fd)
+	for _, o := range f.own {
+		const file = 0 // KCMP_FILE
+		r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(o.pid), uintptr(d.pid), file, uintptr(o.fd), uintptr(d.fd), 0)
+		if r == 0 || errno != 0 {
+			return
+		}
+	}
+	f.own = append(f.own, d)
+	f.Own++
 }
 
 // writes reports whether a descriptor is open for writing, as far as that is known.
@@ -62,19 +89,87 @@ func writes(pid, fd string) bool {
 	return err == nil && (!ok || perr != nil || flags&unix.O_ACCMODE != unix.O_RDONLY && flags&unix.O_PATH == 0)
 }
 
-// process is what tells those of commands from others: they have a seccomp filter that this process
-// does not have, and in a sandbox a namespace of their own.
-type process struct{ filters, depth int }
-
-func of(pid string) (p process) {
-	text, _ := os.ReadFile("/proc/" + pid + "/status")
-	for line := range bytes.Lines(text) {
-		if n, ok := bytes.CutPrefix(line, []byte("Seccomp_filters:")); ok {
-			p.filters, _ = strconv.Atoi(string(bytes.TrimSpace(n)))
+// Map reports whether a process that is not of a witnessed command has mapped a file so that it can
+// write it, as far as this one may know.
+func Map(file content.Inode, threads []uint32) bool {
+	is := others(threads)
+	inode := []byte(strconv.FormatUint(file.Ino, 10))
+	for _, pid := range list("/proc") {
+		if _, err := strconv.Atoi(pid); err != nil {
+			continue
 		}
-		if ids, ok := bytes.CutPrefix(line, []byte("NSpid:")); ok {
-			p.depth = len(bytes.Fields(ids))
+		if is(pid) && maps(pid, inode) {
+			return true
 		}
 	}
-	return p
+	return false
+}
+
+func maps(pid string, inode []byte) bool {
+	f, err := os.Open("/proc/" + pid + "/maps")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); { // addresses, permissions, offset, device, inode
+		if w := bytes.Fields(lines.Bytes()); len(w) > 4 && bytes.HasSuffix(w[1], []byte("s")) && bytes.Equal(w[4], inode) &&
+			w[1][1] == 'w' {
+			return true
+		}
+	}
+	return false
+}
+
+// others returns which processes are not of a command. Those of commands have a seccomp filter that
+// this process does not have; those of one in a sandbox are in the namespace of its threads, or in one
+// below. Of a command without a sandbox also those count that have a filter from elsewhere.
+func others(threads []uint32) func(pid string) bool {
+	own, _ := filters("self")
+	spaces := map[content.Inode]bool{}
+	here := space("self")
+	for _, tid := range threads {
+		if s := space(strconv.Itoa(int(tid))); s != here && s.Ino != 0 {
+			spaces[s] = true
+		}
+	}
+	return func(pid string) bool {
+		n, ok := filters(pid)
+		return ok && (n <= own || len(spaces) > 0 && !within(pid, spaces))
+	}
+}
+
+// space is the namespace of the numbers of a process and of its children.
+func space(pid string) content.Inode {
+	var t content.Thing
+	_ = t.Stat(unix.AT_FDCWD, "/proc/"+pid+"/ns/pid")
+	return t.ID
+}
+
+// within reports whether the namespace of a process is one of those, or below one.
+func within(pid string, spaces map[content.Inode]bool) bool {
+	fd, err := unix.Open("/proc/"+pid+"/ns/pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	for err == nil {
+		var t content.Thing
+		is := t.Stat(fd, "") == nil && spaces[t.ID]
+		above := -1
+		if !is {
+			above, err = unix.IoctlRetInt(fd, unix.NS_GET_PARENT)
+		}
+		unix.Close(fd)
+		if fd = above; is {
+			return true
+		}
+	}
+	return false
+}
+
+// filters is how many seccomp filters a process has; ok is false when it has ended.
+func filters(pid string) (n int, ok bool) {
+	text, err := os.ReadFile("/proc/" + pid + "/status")
+	for line := range bytes.Lines(text) {
+		if s, ok := bytes.CutPrefix(line, []byte("Seccomp_filters:")); ok {
+			n, _ = strconv.Atoi(string(bytes.TrimSpace(s)))
+		}
+	}
+	return n, err == nil
 }
