@@ -104,6 +104,7 @@ type collector struct {
 	first   int64 // when it touched something first, in nanoseconds; 0 where that is not known
 	ended   bool
 	finals  map[string]journal.Sig
+	until   int64 // when the command may have changed something last, if nobody saw its end; in nanoseconds
 	// since are the names that others changed since the last cut, all if there was a gap.
 	since map[string]bool
 	all   bool
@@ -339,11 +340,15 @@ func (c *collector) glance() {
 		if old, is := c.at[idOf(&sig)]; !is || !c.names[old].foreign {
 			c.at[idOf(&sig)] = p
 		}
-		if s := t.closed.Sig; idOf(&s) == idOf(&sig) && !c.open[p] && (s.Size != sig.Size ||
-			s.Mtime != sig.Mtime && sig.Mtime == sig.Ctime) {
-			t.foreign = true // a write; one that only sets the time differs in the other
-		}
+		t.foreign = t.foreign || !c.open[p] && t.writtenSince(&sig)
 	}
+}
+
+// writtenSince reports whether what a name holds was written since the command closed it. One that only
+// sets the time of the last change differs in the other time.
+func (t *touched) writtenSince(now *journal.Sig) bool {
+	s := &t.closed.Sig
+	return idOf(s) == idOf(now) && (s.Size != now.Size || s.Mtime != now.Mtime && now.Mtime == now.Ctime)
 }
 
 // namesOfOthers finds the files that got a name which the command did not give them: by that
@@ -457,8 +462,10 @@ func (c *collector) contents() (still bool) {
 			t.foreign = true
 		}
 		still = still && t.post.err == nil && t.post.kind == t.now.Kind && t.post.file == idOf(&t.now.Sig)
-		if t.now.Kind == journal.File && t.now.Links > 1 { // others may write it by a name that is not watched
-			if now, err := c.look(p); err != nil || now.Sig != t.now.Sig && !open {
+		closed := t.closed.Sig.Ino != 0 && idOf(&t.closed.Sig) == idOf(&t.now.Sig)
+		if t.now.Kind == journal.File && (t.now.Links > 1 || closed) { // others may write it, and nobody tells
+			now, err := c.look(p)
+			if err != nil || !open && (t.now.Links > 1 && now.Sig != t.now.Sig || closed && t.writtenSince(&now.Sig)) {
 				t.foreign = true
 			}
 		}

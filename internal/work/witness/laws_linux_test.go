@@ -350,6 +350,12 @@ func TestAWayThroughWhatIsGone(t *testing.T) {
 	newStage(t).known(t, []deed{{Do: "remove", A: "d"}, {Do: "noreplace", A: "d/../b", B: "a"}})
 }
 
+// A command has a file open by one of its names when it removes another one, which it wrote before.
+func TestAFileIsOpenByAnotherNameThanTheOneThatGoes(t *testing.T) {
+	newStage(t).known(t, []deed{{Do: "holdappend", A: "d/h"}, {Do: "append", A: "h", Text: "more"}, {Do: "unlink", A: "h"},
+		{Do: "put", Text: "most"}})
+}
+
 // known checks that what one process does ends as it does unwatched, and is told.
 func (s *stage) known(t interface{ Fatalf(string, ...any) }, deeds []deed) {
 	p := play{Lists: [][]deed{deeds}}

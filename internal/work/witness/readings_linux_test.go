@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -91,10 +92,6 @@ func TestAnotherHandAtEachMomentOfACollection(t *testing.T) {
 // collections plays all collections, or one of four, beginning with the one with a number.
 func (s *stage) collections(n int) {
 	s.Helper()
-	fifo := filepath.Join(s.home, "go")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		s.Fatal(err)
-	}
 	for _, state := range states {
 		for _, hand := range hands {
 			for _, at := range []witness.Moment{first, beforeAll, witness.ToLook, witness.Looked, witness.WasRead, witness.WasSeen} {
@@ -108,7 +105,7 @@ func (s *stage) collections(n int) {
 					at == first && strings.HasPrefix(state.name, "made"):
 					continue
 				}
-				if fault := s.collects(state.line, state.file, fifo, hand.do, at, hand.name == "nothing" || hand.name == "read"); fault != "" {
+				if fault := s.collects(state.line, state.file, hand.do, at, hand.name == "nothing" || hand.name == "read"); fault != "" {
 					s.Errorf("%s: %s", name, fault)
 				}
 			}
@@ -117,13 +114,17 @@ func (s *stage) collections(n int) {
 }
 
 // collects plays one collection, and tells what is wrong with it.
-func (s *stage) collects(line, file, fifo string, hand func(string) (func() error, error), at witness.Moment, alone bool) string {
+func (s *stage) collects(line, file string, hand func(string) (func() error, error), at witness.Moment, alone bool) string {
 	s.Helper()
 	s.empty()
 	s.write("a", "a\n")
 	s.write("h", "h\n")
 	s.write("l", strings.Repeat("large\n", 20_000))
 	if err := os.Mkdir(filepath.Join(s.root, "d"), 0o755); err != nil {
+		s.Fatal(err)
+	}
+	fifo := filepath.Join(s.root, "go")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		s.Fatal(err)
 	}
 	if err := os.Link(filepath.Join(s.root, "h"), filepath.Join(s.root, "d/h")); err != nil {
@@ -143,12 +144,17 @@ func (s *stage) collects(line, file, fifo string, hand func(string) (func() erro
 	if at == first {
 		act()
 	}
-	x, cmd, out, box := s.start(line + "; read line < " + fifo + "; kill $! 2>/dev/null; exec 3>&-")
+	x, cmd, out, box := s.start(line + "; read line < go; kill $! 2>/dev/null; exec 3>&-")
 	s.boxes = append(s.boxes, func() { box.Close() })
-	ready, err := os.OpenFile(fifo, os.O_WRONLY, 0) // until it is read
-	if err != nil {
-		s.Fatal(err)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	ready := -1
+	for err := error(unix.ENXIO); err != nil; time.Sleep(100 * time.Microsecond) { // until somebody reads it
+		if ready, err = unix.Open(fifo, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil && len(ended) > 0 {
+			s.Fatalf("the command ended early: %v %s", <-ended, out)
+		}
 	}
+	defer unix.Close(ready)
 	if at == beforeAll {
 		act()
 	}
@@ -167,11 +173,10 @@ func (s *stage) collects(line, file, fifo string, hand func(string) (func() erro
 			s.Fatal(err)
 		}
 	}
-	if _, err := ready.WriteString("go\n"); err != nil {
+	if err := writes("go\n")(ready); err != nil {
 		s.Fatal(err)
 	}
-	ready.Close()
-	if err := cmd.Wait(); err != nil {
+	if err := <-ended; err != nil {
 		s.Fatalf("%v %s", err, out)
 	}
 	reports = append(reports, s.end(x))

@@ -213,7 +213,7 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 	if !c.ended && (!whole || restarted(r.Written())) {
 		c.notes = append(c.notes, "the record of this command is cut off: what it changed last may be missing here")
 	}
-	report := c.report(func() {})
+	report := c.report(c.later) // nobody tells what others do
 	report.Began, report.Ended = began.Seq, true
 	report.ID = began.Journal + "/recovered"
 	return true, enter(began, report)
@@ -342,17 +342,22 @@ func (c *collector) goesOn(before, entered *touched, shared map[fileID]bool) {
 // doubt says of each touched name whether somebody else changed it after the command
 // ended: if nobody saw that, or the end, it is not proven.
 func (c *collector) doubt(r *journal.Reader) {
-	until := r.Written()
+	c.until = r.Written()
 	if !c.ended {
-		until += int64(window)
+		c.until += int64(window)
 		c.notes = append(c.notes, "the witness was ended while the command ran")
 	}
+	c.later()
+}
+
+// later is doubt, once more: what a name holds may have been read after it was looked at.
+func (c *collector) later() {
 	for p, t := range c.names {
 		if t.foreign {
 			continue
 		}
 		now, err := c.look(p)
-		until := until
+		until := c.until
 		if err == nil && now.Kind == journal.Absent {
 			if dir, derr := c.look(path.Dir(p)); derr == nil && dir.Kind == journal.Dir {
 				now = dir
@@ -368,7 +373,7 @@ func (c *collector) doubt(r *journal.Reader) {
 		case err != nil:
 			t.foreign = true
 		case told:
-			t.foreign = final != now.Sig && now.Sig.Ctime > until
+			t.foreign = final != now.Sig
 		default:
 			t.foreign = now.Sig.Ctime > until
 		}

@@ -332,7 +332,11 @@ func (x *Watch) Collect(use func(Report)) error {
 func (x *Watch) report(seen message.Message) Report {
 	r := x.c.report(func() {
 		_, err := x.w.request(seen)
-		if rerr := x.read(); (err != nil || rerr != nil) && !x.doubted {
+		switch rerr := x.read(); {
+		case err == nil && rerr == nil:
+		case x.doubted:
+			x.c.later()
+		default:
 			x.c.doubt(x.reader)
 		}
 	})

@@ -142,14 +142,16 @@ func (n *name) times(file string) int {
 
 // counts begins to count anew how often what a name holds is opened and closed: the command
 // has it open as often as is known, and closes it no more often than that.
-func (n *name) counts(writers int) { n.opens, n.ended = writers, nil }
+func (n *name) counts(writers int) {
+	n.opens, n.ended, n.opened = writers, nil, n.opened || writers > 0
+}
 
 // reclaim looks again at a file that is about to go, after the command closed it as often as
 // it had opened it: of a file without a name nothing more is told. If somebody has it open for
 // writing even so, then one of those who closed it was somebody else.
 func (c *call) reclaim(s *spot, n *name, need level, f content.Fate) error {
 	if f != content.Removed || need != kept || s.State.Kind != journal.File || n == nil || n.foreign || n.opens == 0 ||
-		n.writers > 0 {
+		c.writers(n) > 0 {
 		return nil
 	}
 	if err := c.pin(s); err != nil {

@@ -202,12 +202,13 @@ func (n *name) became(e event) {
 	case opened:
 		n.writers++
 		n.opens++
+		n.opened = true
 	case deleted:
 		n.gone, n.writers = true, 0 // nothing is told of what has no name
 	case movedFrom:
 		n.gone = true
 	case created, madeDir:
-		n.gone, n.opens, n.shared = false, 0, false
+		n.gone, n.opens, n.opened, n.shared = false, 0, false, false
 	case movedTo:
 		n.gone = false
 	}

@@ -110,7 +110,7 @@ func (w *watch) decided(f writable, open *others.Writers) bool {
 	case writers != f.writers:
 		return false
 	case slices.ContainsFunc(n.waiting, opens):
-	case counted && n.opens > 0 && open.Own > writers:
+	case counted && n.opened && open.Own > writers:
 		n.writers += open.Own - writers
 		w.foreign(n)
 	case counted && open.Own == 0 && writers == 0, n.shared && others.Map(f.file, w.threads()):

@@ -25,6 +25,7 @@ type name struct {
 	foreign bool // somebody else changed it since
 	writers int  // how often the command has what is here open for writing
 	opens   int  // how often it opened that since it came here
+	opened  bool // the command ever opened that
 	shared  bool // somebody else has that open, too, perhaps to write it
 	ended   []ending
 	waiting []*pending
@@ -487,29 +488,45 @@ func (w *watch) resume() {
 }
 
 func (w *watch) finish(orphaned bool) {
+	if w.journal != nil && orphaned {
+		w.finals()
+	}
 	w.hub.release(w)
 	if w.journal == nil {
 		w.closeAll()
 		return
 	}
-	if orphaned {
-		w.closings()
-		for p := range w.names {
-			r, below := w.find(p)
-			if r == nil {
-				continue
-			}
-			t, err := w.look(r, p, below)
-			if err == nil {
-				w.write(&journal.Record{Kind: journal.Final, Path: p, Before: t.State})
-			}
-			t.Close()
-		}
-	}
 	w.write(&journal.Record{Kind: journal.End})
 	_ = w.journal.Close()
 	locate.Close(w.keeper.Dir)
 	w.closeAll()
+}
+
+// finals tells what the names hold at the end. Who has a file open for writing by then, or closes it
+// until all was looked at, is somebody else.
+func (w *watch) finals() {
+	w.closings()
+	waits := 100 // for processes of the command that are ending, 1 ms each
+	for p, n := range w.names {
+		r, below := w.find(p)
+		if r == nil {
+			continue
+		}
+		t, err := content.Open(r.fd, below)
+		for ; err == nil && !n.foreign && t.State.Kind == journal.File && t.BeingWritten(); waits-- {
+			if waits <= 0 {
+				w.foreign(n)
+				break
+			}
+			time.Sleep(time.Millisecond)
+			err = t.Stat(t.FD, "")
+		}
+		if err == nil {
+			w.write(&journal.Record{Kind: journal.Final, Path: p, Before: t.State})
+		}
+		t.Close()
+	}
+	w.hub.drainAll()
 }
 
 func (w *watch) closeAll() {

@@ -1,2 +1,3 @@
-// Package others finds out whether programs beside the commands have a file open for writing.
+// Package others finds out who has a file open for writing: commands, and how often, or programs beside
+// them.
 package others

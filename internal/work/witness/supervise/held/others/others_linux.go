@@ -47,9 +47,16 @@ func list(dir string) []string {
 
 // find adds what a process has open.
 func find(proc int, pid string, files map[content.Inode]*Writers, is func(pid string) bool) {
-	for _, fd := range list("/proc/" + pid + "/fd") {
+	dir, err := unix.Openat(proc, pid+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	d := os.NewFile(uintptr(dir), pid)
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, fd := range names {
 		var open content.Thing
-		if open.Stat(proc, pid+"/fd/"+fd) != nil {
+		if open.Stat(dir, fd) != nil {
 			continue
 		}
 		f := files[open.ID]
