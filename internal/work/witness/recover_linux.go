@@ -357,7 +357,7 @@ func (c *collector) later() {
 			continue
 		}
 		now, err := c.look(p)
-		until := c.until
+		sig, until := now.Sig, c.until
 		if err == nil && now.Kind == journal.Absent {
 			if dir, derr := c.look(path.Dir(p)); derr == nil && dir.Kind == journal.Dir {
 				now = dir
@@ -372,8 +372,8 @@ func (c *collector) later() {
 		switch {
 		case err != nil:
 			t.foreign = true
-		case told:
-			t.foreign = final != now.Sig
+		case told && (final != sig || now.Sig == sig):
+			t.foreign = final != sig
 		default:
 			t.foreign = now.Sig.Ctime > until
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/store"
 	"kerf/internal/work/witness"
 )
 
@@ -77,6 +78,80 @@ func TestLaterEditsOfOthersAreNotTheKilledCommands(t *testing.T) {
 	want := "proven a: 1 > 9\nproven ready: - > \nunproven b: 2 > mine"
 	if got := b.told(list[0]); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestAnotherWriterAtTheEndOfAKilledKerfsCommand: somebody else has a file open when the last process of
+// the command ends, and closes it when nobody is told of that any more.
+func TestAnotherWriterAtTheEndOfAKilledKerfsCommand(t *testing.T) {
+	b := newBench(t, "")
+	b.write("a", "1")
+	b.write("b", "2")
+	_, cmd, _, box := b.start("printf 9 >> a; printf 9 > b; : > ready; while [ ! -e go ]; do sleep 0.01; done")
+	b.await("ready")
+	if err := b.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(b.root, "a"), os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = f.WriteString("mine")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write("go", "")
+	_ = cmd.Wait()
+	box.Close()
+	for len(helpers(t)) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	f.Close()
+	want := "proven b: 2 > 9\nproven ready: - > \nunproven a: 1 > 19mine"
+	if list := b.recovered(); len(list) != 1 || b.told(list[0]) != want {
+		t.Errorf("got\n%s\nwant\n%s", told(list), want)
+	}
+}
+
+// meddling is a store at which somebody else writes a file when a content comes.
+type meddling struct {
+	witness.Store
+	meddle func()
+}
+
+func (m *meddling) PutFile(s store.Source) (store.Kept, error) {
+	m.meddle()
+	return m.Store.PutFile(s)
+}
+
+// TestAnotherWriterWhileAKilledKerfsCommandIsRecovered: somebody else writes a file, and closes it, after
+// it was looked at and before it is read.
+func TestAnotherWriterWhileAKilledKerfsCommandIsRecovered(t *testing.T) {
+	b := newBench(t, "")
+	b.write("a", strings.Repeat("0123456789abcdef", 33<<16))
+	_, cmd, _, box := b.start("printf 9 >> a")
+	_ = cmd.Wait()
+	box.Close()
+	if err := b.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wrote := 0
+	o := witness.Options{Dir: b.home, Roots: []string{b.root}, Ledger: b.ledger, Store: &meddling{b.store, func() {
+		if wrote++; wrote == 1 {
+			if err := opened(filepath.Join(b.root, "a"), syscall.O_WRONLY|syscall.O_APPEND, writes("mine")); err != nil {
+				t.Error(err)
+			}
+		}
+	}}}
+	done, err := witness.Recover(context.Background(), o, func(_ ledger.Entry, r witness.Report) error {
+		for _, p := range r.Parts {
+			if p.Certainty == ledger.Proven {
+				t.Errorf("told:\n%s", told([]witness.Report{r}))
+			}
+		}
+		return nil
+	})
+	if err != nil || done != 1 || wrote == 0 {
+		t.Error(err, done, wrote)
 	}
 }
 

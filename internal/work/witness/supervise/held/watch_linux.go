@@ -14,6 +14,7 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/others"
 	"kerf/internal/work/witness/supervise/held/threads"
 	"kerf/internal/work/witness/supervise/listener"
 )
@@ -506,17 +507,18 @@ func (w *watch) finish(orphaned bool) {
 // until all was looked at, is somebody else.
 func (w *watch) finals() {
 	w.closings()
-	waits := 100 // for processes of the command that are ending, 1 ms each
+	asks := 100 // for processes of the command that are ending
 	for p, n := range w.names {
 		r, below := w.find(p)
 		if r == nil {
 			continue
 		}
 		t, err := content.Open(r.fd, below)
-		for ; err == nil && !n.foreign && t.State.Kind == journal.File && t.BeingWritten(); waits-- {
-			if waits <= 0 {
+		for ; err == nil && !n.foreign && t.State.Kind == journal.File && t.BeingWritten(); asks-- {
+			open := &others.Writers{}
+			others.Find(w.find1.Proc, map[content.Inode]*others.Writers{t.ID: open}, w.threads())
+			if open.Others || asks <= 0 {
 				w.foreign(n)
-				break
 			}
 			time.Sleep(time.Millisecond)
 			err = t.Stat(t.FD, "")
