@@ -115,7 +115,6 @@ type collector struct {
 // Moment is one of a collection, at which others may do something to a name.
 type Moment int
 
-// The moments.
 const (
 	ToLook  Moment = iota // the command was cut off
 	Looked                // its names were looked at

@@ -40,7 +40,9 @@ func (c *collector) report(seen func()) Report {
 			c.gap(p, ledger.LeftThere+": it is a git repository that the command made")
 		}
 	}
-	c.linked(others, s)
+	for _, o := range others {
+		c.otherName(o, s)
+	}
 	first := Part{Certainty: ledger.Unproven, Set: c.between(s)}
 	if s.lost {
 		s.doubtCreated(c.moved(s.proven.Set))
@@ -288,13 +290,7 @@ func (c *collector) complete(h *held) bool {
 	return names >= links
 }
 
-// linked adds what came of names that were not touched, of files that were.
-func (c *collector) linked(list []other, s *sorter) {
-	for _, o := range list {
-		c.otherName(o, s)
-	}
-}
-
+// otherName adds what came of a name that was not touched, of a file that was.
 func (c *collector) otherName(o other, s *sorter) {
 	pre, known := c.before(o.was)
 	if e := c.entered[o.path]; e != nil {

@@ -40,27 +40,13 @@ func (c *collector) file(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// smallLimit is the size up to which a content is read at once.
-const smallLimit = 64 << 10
-
 // small reads a file of size bytes at once. ok is false if it is large, or grows.
 func (c *collector) small(name string, size int64) (data []byte, writer, ok bool) {
-	if size > smallLimit {
-		return nil, false, false
-	}
-	fd, err := c.places.Open(name, unix.O_RDONLY|unix.O_NONBLOCK)
-	if err != nil {
-		return nil, false, false
-	}
-	defer unix.Close(fd)
-	data = make([]byte, size+1)
-	n, err := unix.Pread(fd, data, 0)
-	writer = writers(fd) // who writes no more by now has told so
-	return data[:max(n, 0)], writer, err == nil && int64(n) == size
+	return c.places.Small(name, size)
 }
 
 // beingWritten reports whether somebody has a file open for writing, or mapped.
-func beingWritten(f *os.File) bool { return writers(int(f.Fd())) }
+func beingWritten(f *os.File) bool { return beneath.Written(int(f.Fd())) }
 
 // untouched reports whether a content that was kept is as it was then: a copy, or the
 // file itself, which nobody wrote to since.
@@ -78,15 +64,4 @@ func untouched(f *os.File, was *journal.Sig) bool {
 func reachable(f *os.File, st fs.FileInfo) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	return !ok || sys.Nlink > 1 || beingWritten(f)
-}
-
-// writers asks the kernel for a lease to read, which it does not give while somebody has
-// the file open for writing, or mapped. Where it gives none to this process at all that is
-// not known, and not said.
-func writers(fd int) bool {
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
-	if err == nil {
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
-	}
-	return err == unix.EAGAIN
 }

@@ -172,15 +172,6 @@ func unread(o Options, dir string, enter func(ledger.Entry, Report) error) (bool
 	return false, nil // it changed nothing: that is known before it does
 }
 
-// restarted reports whether the machine was started after a moment.
-func restarted(moment int64) bool {
-	var up unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
-		return false
-	}
-	return moment < time.Now().UnixNano()-up.Nano()
-}
-
 func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (bool, error) {
 	r, err := journal.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,7 +201,7 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 	}
 	c.replay(records, known)
 	c.doubt(r)
-	if !c.ended && (!whole || restarted(r.Written())) {
+	if !c.ended && (!whole || r.Restarted()) {
 		c.notes = append(c.notes, "the record of this command is cut off: what it changed last may be missing here")
 	}
 	report := c.report(c.later) // nobody tells what others do

@@ -159,3 +159,34 @@ func stateAt(dir int, name string) (journal.State, error) {
 	}
 	return s, nil
 }
+
+// smallLimit is the size up to which a content is read at once.
+const smallLimit = 64 << 10
+
+// Small reads a file of size bytes at once. ok is false if it is large, or grows; writer says that
+// somebody had it open for writing when it was read.
+func (r *Roots) Small(name string, size int64) (data []byte, writer, ok bool) {
+	if size > smallLimit {
+		return nil, false, false
+	}
+	fd, err := r.Open(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, false, false
+	}
+	defer unix.Close(fd)
+	data = make([]byte, size+1)
+	n, err := unix.Pread(fd, data, 0)
+	writer = Written(fd) // who writes no more by now has told so
+	return data[:max(n, 0)], writer, err == nil && int64(n) == size
+}
+
+// Written asks the kernel for a lease to read, which it does not give while somebody has
+// the file open for writing, or mapped. Where it gives none to this process at all that is
+// not known, and not said.
+func Written(fd int) bool {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	if err == nil {
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	return err == unix.EAGAIN
+}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,3 +56,12 @@ var overlays = sync.OnceValue(func() map[uint32]bool {
 })
 
 func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
+
+// Restarted reports whether the machine was started after the moment of Written.
+func (r *Reader) Restarted() bool {
+	var up unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
+		return false
+	}
+	return r.Written() < time.Now().UnixNano()-up.Nano()
+}

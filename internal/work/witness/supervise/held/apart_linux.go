@@ -1,8 +1,6 @@
 package held
 
 import (
-	"path"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -10,7 +8,7 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise/closings"
 	"kerf/internal/work/witness/supervise/content"
-	"kerf/internal/work/witness/supervise/held/dirs"
+	"kerf/internal/work/witness/supervise/held/endings"
 )
 
 // tellApart keeps the kernel from making one notice of two opens or two closes of a file
@@ -44,22 +42,6 @@ func (w *watch) shared(n *name) {
 	t.Close()
 }
 
-// endings are closings of files that were written, as many as there are: two processes that
-// have the same new file open can open and close it right after each other, and the hub
-// hears of one.
-type endings struct {
-	listener *closings.Listener
-	dirs     map[string]*dirs.Dir[*watch] // by told
-	due      bool                         // a file was closed since they were compared
-	suspects []suspect
-}
-
-// ending is how often a file was closed at a name.
-type ending struct {
-	file  string // as closings names it
-	times int
-}
-
 // suspect is a file that was closed more than once at a name.
 type suspect struct {
 	w    *watch
@@ -67,50 +49,27 @@ type suspect struct {
 	file string
 }
 
-func listenEndings() endings {
-	return endings{listener: closings.Listen(), dirs: make(map[string]*dirs.Dir[*watch])}
-}
-
-func (e *endings) add(d *dirs.Dir[*watch]) {
-	if d.Told = e.listener.Add(d.Path); d.Told != "" {
-		e.dirs[d.Told] = d
-	}
-}
-
-func (e *endings) remove(d *dirs.Dir[*watch]) {
-	if d.Told != "" && e.dirs[d.Told] == d {
-		delete(e.dirs, d.Told)
-		e.listener.Remove(d.Path, d.Told)
-	}
-	d.Told = ""
-}
-
 // compare finds the files that were closed more often than the command opened them. By the
 // time it looks, what was closed is known to have been opened.
 func (h *hub) compare() {
-	h.endings.due = false
-	lost := h.endings.listener.Next(func(dir, name, file []byte) {
-		if d := h.endings.dirs[string(dir)]; d != nil {
-			h.ended(path.Join(d.Path, string(name)), file)
-		}
-	})
-	if lost {
+	h.due = false
+	if h.endings.Next(h.ended) {
 		for _, w := range h.watches {
 			w.gap("more was closed at once than the kernel tells")
 		}
 	}
-	if len(h.endings.suspects) == 0 {
+	if len(h.suspects) == 0 {
 		return
 	}
 	h.read()
-	for _, s := range h.endings.suspects {
-		if !s.n.foreign && s.n.times(s.file) > s.n.opens {
+	for _, s := range h.suspects {
+		if !s.n.foreign && s.n.ended.Times(s.file) > s.n.opens {
 			if at := s.w.holder(s.n, s.file); at != nil {
 				s.w.foreign(at)
 			}
 		}
 	}
-	h.endings.suspects = h.endings.suspects[:0]
+	h.suspects = h.suspects[:0]
 }
 
 // ended is told that a file was closed that has, or had, a path.
@@ -120,30 +79,16 @@ func (h *hub) ended(p string, file []byte) {
 		if n == nil || n.foreign {
 			continue
 		}
-		i := slices.IndexFunc(n.ended, func(e ending) bool { return e.file == string(file) })
-		if i < 0 {
-			n.ended = append(n.ended, ending{string(file), 1})
-			continue
-		}
-		n.ended[i].times++
-		h.endings.suspects = append(h.endings.suspects, suspect{w, n, n.ended[i].file})
-	}
-}
-
-// times is how often a file was closed at a name.
-func (n *name) times(file string) int {
-	for _, e := range n.ended {
-		if e.file == file {
-			return e.times
+		if name, again := n.ended.Add(file); again {
+			h.suspects = append(h.suspects, suspect{w, n, name})
 		}
 	}
-	return 0
 }
 
 // counts begins to count anew how often what a name holds is opened and closed: the command
 // has it open as often as is known, and closes it no more often than that.
 func (n *name) counts(writers int) {
-	n.opens, n.ended, n.opened = writers, nil, n.opened || writers > 0
+	n.opens, n.ended, n.opened = writers, endings.Counts{}, n.opened || writers > 0
 }
 
 // reclaim looks again at a file that is about to go, after the command closed it as often as

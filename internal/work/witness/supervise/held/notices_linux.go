@@ -14,6 +14,7 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise/content"
 	"kerf/internal/work/witness/supervise/held/dirs"
+	"kerf/internal/work/witness/supervise/held/endings"
 )
 
 // event is a kind of change that the kernel tells of a name in a watched directory.
@@ -40,15 +41,17 @@ type notice struct {
 // directories that they work in. Each call of a command that was held makes the notices
 // that follow from it expected. One that nobody expects is the work of somebody else.
 type hub struct {
-	mu      sync.Mutex // guards all of it, and the names of all commands
-	resumed *sync.Cond // a command that was paused may go on
-	fd      int        // of inotify, below zero where there is none
-	bell    int        // wakes up attend; the same
-	dirs    *dirs.Set[*watch]
-	watches []*watch
-	name    []byte // of a notice
-	buffer  [64 << 10]byte
-	endings endings
+	mu       sync.Mutex // guards all of it, and the names of all commands
+	resumed  *sync.Cond // a command that was paused may go on
+	fd       int        // of inotify, below zero where there is none
+	bell     int        // wakes up attend; the same
+	dirs     *dirs.Set[*watch]
+	watches  []*watch
+	name     []byte // of a notice
+	buffer   [64 << 10]byte
+	endings  endings.Listener[*watch]
+	due      bool // a file was closed since opens and closings were compared
+	suspects []suspect
 }
 
 // Hub is what the commands of one helper share.
@@ -66,9 +69,9 @@ func NewHub() *Hub {
 	}
 	outer := &Hub{hub{fd: fd, bell: bell}}
 	h := &outer.h
-	h.dirs = dirs.New(fd, h.endings.add, h.endings.remove)
+	h.dirs = dirs.New(fd, h.endings.Add, h.endings.Remove)
 	h.resumed = sync.NewCond(&h.mu)
-	h.endings = listenEndings()
+	h.endings = endings.Listen[*watch]()
 	return outer
 }
 
@@ -134,14 +137,14 @@ func (h *hub) wake() { _, _ = unix.Write(h.bell, []byte{1, 7: 0}) }
 // drain works through all notices that are there.
 func (h *hub) drain() {
 	h.read()
-	if h.endings.due {
+	if h.due {
 		h.compare()
 	}
 }
 
 // drainAll is drain before something is told for good.
 func (h *hub) drainAll() {
-	h.endings.due = true
+	h.due = true
 	h.drain()
 }
 
@@ -243,7 +246,7 @@ func (h *hub) movedSelf(d *dirs.Dir[*watch]) {
 // of them did it.
 func (h *hub) happened(path string, of notice) (done bool) {
 	e := of.event
-	h.endings.due = h.endings.due || e == closed // also what others close before the command opens it
+	h.due = h.due || e == closed // also what others close before the command opens it
 	for _, w := range h.watches {
 		n := w.names[path]
 		if n == nil {

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/endings"
 	"kerf/internal/work/witness/supervise/held/others"
 	"kerf/internal/work/witness/supervise/held/threads"
 	"kerf/internal/work/witness/supervise/listener"
@@ -28,7 +29,7 @@ type name struct {
 	opens   int  // how often it opened that since it came here
 	opened  bool // the command ever opened that
 	shared  bool // somebody else has that open, too, perhaps to write it
-	ended   []ending
+	ended   endings.Counts
 	waiting []*pending
 	closed  content.Inode // that the command last wrote and closed here
 	linked  int32         // names the file here among those that have several names, or 0
@@ -176,7 +177,7 @@ func (w *watch) serve(proc int) {
 	polled := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}}
 	ends := listener.Ends()
 	for {
-		if !ends && !poll(polled, soon) {
+		if !ends && !listener.Poll(polled, soon) {
 			_, _ = unix.Poll(polled, -1)
 		}
 		if ends || polled[0].Revents&unix.POLLIN != 0 {
@@ -187,7 +188,7 @@ func (w *watch) serve(proc int) {
 			if came {
 				continue
 			}
-			poll(polled, 0)
+			listener.Poll(polled, 0)
 		}
 		if polled[0].Revents != 0 && polled[0].Revents&unix.POLLIN == 0 {
 			break
@@ -202,14 +203,6 @@ func (w *watch) serve(proc int) {
 // soon is how long a thread waits for the next call without telling Go's scheduler. It
 // bounds how long a collection of garbage waits for the thread.
 const soon = 300 * time.Microsecond
-
-// poll waits until one of the descriptors is ready, or the time is over.
-func poll(list []unix.PollFd, d time.Duration) bool {
-	wait := unix.NsecToTimespec(int64(d))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)),
-		uintptr(unsafe.Pointer(&wait)), 0, 0, 0)
-	return errno == 0 && n > 0
-}
 
 // sign shows in the time of the journal that the helper saw all until now, unless the
 // records of calls did.
@@ -514,13 +507,10 @@ func (w *watch) finals() {
 			continue
 		}
 		t, err := content.Open(r.fd, below)
-		for ; err == nil && !n.foreign && t.State.Kind == journal.File && t.BeingWritten(); asks-- {
-			open := &others.Writers{}
-			others.Find(w.find1.Proc, map[content.Inode]*others.Writers{t.ID: open}, w.threads())
-			if open.Others || asks <= 0 {
-				w.foreign(n)
-			}
-			time.Sleep(time.Millisecond)
+		if err == nil && !n.foreign && t.State.Kind == journal.File && others.Write(w.find1.Proc, &t, &asks, w.threads()) {
+			w.foreign(n)
+		}
+		if err == nil {
 			err = t.Stat(t.FD, "")
 		}
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -132,4 +133,12 @@ func ReadString(tid int, at uint64, buf *[2 * PageSize]byte) (string, error) {
 		at += uint64(r)
 	}
 	return "", ErrLong
+}
+
+// Poll waits until one of the descriptors is ready, or the time is over.
+func Poll(list []unix.PollFd, d time.Duration) bool {
+	wait := unix.NsecToTimespec(int64(d))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)),
+		uintptr(unsafe.Pointer(&wait)), 0, 0, 0)
+	return errno == 0 && n > 0
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +20,65 @@ type Writers struct {
 }
 
 type descriptor struct{ pid, fd int }
+
+// File is one that somebody has open for writing.
+type File struct {
+	ID      content.Inode
+	Counted bool        // Writers tells of all that the command does with it
+	Opened  bool        // the command ever opened it
+	Shared  *bool       // somebody else may have mapped it
+	Writers func() int  // how often the command is thought to have it open
+	Opening func() bool // the command may be opening it
+	Doubt   func()      // leaves it in doubt whose what it holds is
+	More    int         // how often the command has it open besides
+	was     int
+}
+
+// Decide lets files be in doubt that somebody else has open, or had: who closed one before is told, but
+// was taken for the command, and then that has the file open more often than is left to it. What is left
+// has to be asked about again: it was closed meanwhile, or nobody has it open for longer than a call.
+// drain works through what is told.
+func Decide(proc int, threads []uint32, files []*File, drain func()) (left []*File) {
+	open := make(map[content.Inode]*Writers, len(files))
+	for _, f := range files {
+		open[f.ID], f.was = &Writers{}, f.Writers()
+	}
+	Find(proc, open, threads)
+	drain()
+	for _, f := range files {
+		switch o, n := open[f.ID], f.Writers(); {
+		case o.Others:
+			f.Doubt()
+		case n != f.was:
+			left = append(left, f)
+		case f.Opening():
+		case f.Counted && f.Opened && o.Own > n:
+			f.More = o.Own - n
+			f.Doubt()
+		case *f.Shared && Map(f.ID, threads):
+			f.Doubt()
+		case f.Counted && o.Own == 0 && n == 0: // mapped, or by who may not be asked, or a call is under way
+			left = append(left, f)
+		default:
+			*f.Shared = false
+		}
+	}
+	return left
+}
+
+// Write reports whether somebody else has a thing that is pinned open for writing, when the command has
+// ended. Processes of the command that are ending are waited for, as long as asks is above 0.
+func Write(proc int, t *content.Thing, asks *int, threads []uint32) bool {
+	for t.BeingWritten() {
+		open := &Writers{}
+		Find(proc, map[content.Inode]*Writers{t.ID: open}, threads)
+		if *asks--; open.Others || *asks <= 0 {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
 
 // Find finds who has files open for writing. proc is /proc, open; threads are some of the command. A
 // process whose descriptors this one may not read is not counted.
