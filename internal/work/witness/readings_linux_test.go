@@ -58,6 +58,17 @@ var hands = []struct {
 		}
 		return func() error { return unix.Close(fd) }, err
 	}},
+	{"map, and stay", func(f string) (func() error, error) {
+		var mem []byte
+		err := opened(f, unix.O_RDWR, func(fd int) (err error) {
+			mem, err = unix.Mmap(fd, 0, 2, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+			return err
+		})
+		if err == nil {
+			copy(mem, "W.")
+		}
+		return func() error { return unix.Munmap(mem) }, err
+	}},
 	{"read", func(f string) (func() error, error) {
 		fd, err := unix.Open(f, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		return func() error { return unix.Close(fd) }, err
@@ -101,7 +112,7 @@ func (s *stage) collections(n int) {
 				name := fmt.Sprintf("%s/%s/%d", state.name, hand.name, at)
 				switch {
 				case hand.name == "nothing" && at != beforeAll,
-					at == first && hand.name != "write, and stay" && hand.name != "read",
+					at == first && !strings.HasSuffix(hand.name, "stay") && hand.name != "read",
 					at == first && strings.HasPrefix(state.name, "made"):
 					continue
 				}

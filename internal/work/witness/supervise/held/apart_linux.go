@@ -30,7 +30,6 @@ func (w *watch) shared(n *name) {
 	if n.writers == 0 || w.paused { // Kerf itself looks at it
 		return
 	}
-	n.shared = true
 	r, below := w.find(n.path)
 	if r == nil {
 		return

@@ -209,12 +209,9 @@ func (c *call) open() error {
 	if flags&(unix.O_APPEND|unix.O_TRUNC|unix.O_RDWR) == unix.O_APPEND {
 		need = begun
 	}
-	known := c.names[s.name]
-	shared := opens && (known == nil || known.writers == 0) && s.BeingWritten()
 	n, err := c.touch(&s, need, f)
 	if err == nil && opens {
 		c.expect(n, opened)
-		n.shared = n.shared || shared
 	}
 	return err
 }
@@ -529,7 +526,6 @@ func (c *call) move(from, to *spot) error {
 			p.to.counts(p.to.writers)
 			p.to.closed, p.from.closed = p.from.closed, content.Inode{}
 			p.to.linked, p.from.linked = p.from.linked, 0
-			p.to.shared, p.from.shared = p.from.shared, false
 			p.from.gone, p.to.gone = true, false
 			c.along(p)
 		}
@@ -620,19 +616,18 @@ func swap(pairs []pair) {
 		writers int
 		closed  content.Inode
 		linked  int32
-		shared  bool
 	}
 	were := make(map[*name]told, len(pairs))
 	for _, p := range pairs {
-		were[p.from] = told{p.from.writers, p.from.closed, p.from.linked, p.from.shared}
+		were[p.from] = told{p.from.writers, p.from.closed, p.from.linked}
 		p.from.gone = true
 	}
 	for _, p := range pairs {
 		p.from.writers, p.from.closed, p.from.linked = 0, content.Inode{}, 0
 	}
 	for _, p := range pairs {
-		p.to.writers, p.to.closed, p.to.gone = were[p.from].writers, were[p.from].closed, false
-		p.to.linked, p.to.shared = were[p.from].linked, were[p.from].shared
+		p.to.writers, p.to.closed, p.to.linked = were[p.from].writers, were[p.from].closed, were[p.from].linked
+		p.to.gone = false
 		p.to.counts(p.to.writers)
 	}
 }

@@ -68,7 +68,6 @@ func (w *watch) closedItself(linked int32) {
 	}
 	if e.all++; e.all > e.named+e.late {
 		*e = endingsOf{}
-		*e = endingsOf{}
 		w.foreignFile(linked)
 	}
 }

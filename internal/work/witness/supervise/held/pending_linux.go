@@ -208,7 +208,7 @@ func (n *name) became(e event) {
 	case movedFrom:
 		n.gone = true
 	case created, madeDir:
-		n.gone, n.opens, n.opened, n.shared = false, 0, false, false
+		n.gone, n.opens, n.opened = false, 0, false
 	case movedTo:
 		n.gone = false
 	}

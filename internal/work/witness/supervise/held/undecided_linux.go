@@ -55,7 +55,7 @@ func (w *watch) writables() (list []*others.File) {
 }
 
 func (w *watch) writable(n *name, t *content.Thing) *others.File {
-	f := &others.File{ID: t.ID, Counted: t.State.Links == 1 || w.counted[n.linked] != nil, Opened: n.opened, Shared: &n.shared,
+	f := &others.File{ID: t.ID, Counted: t.State.Links == 1 || w.counted[n.linked] != nil, Opened: n.opened,
 		Writers: func() int { return w.writers(n) }, Opening: func() bool { return slices.ContainsFunc(n.waiting, n.opening) }}
 	f.Doubt = func() {
 		n.writers += f.More

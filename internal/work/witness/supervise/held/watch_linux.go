@@ -28,7 +28,6 @@ type name struct {
 	writers int  // how often the command has what is here open for writing
 	opens   int  // how often it opened that since it came here
 	opened  bool // the command ever opened that
-	shared  bool // somebody else has that open, too, perhaps to write it
 	ended   endings.Counts
 	waiting []*pending
 	closed  content.Inode // that the command last wrote and closed here

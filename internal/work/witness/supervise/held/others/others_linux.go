@@ -14,7 +14,7 @@ import (
 
 // Writers are those who have a file open for writing.
 type Writers struct {
-	Others bool // a process that is not of a witnessed command
+	Others bool // a process that is not of a witnessed command, which may have it only mapped
 	Own    int  // how often commands have it open: descriptors that were handed on count once
 	own    []descriptor
 }
@@ -26,7 +26,6 @@ type File struct {
 	ID      content.Inode
 	Counted bool        // Writers tells of all that the command does with it
 	Opened  bool        // the command ever opened it
-	Shared  *bool       // somebody else may have mapped it
 	Writers func() int  // how often the command is thought to have it open
 	Opening func() bool // the command may be opening it
 	Doubt   func()      // leaves it in doubt whose what it holds is
@@ -55,12 +54,8 @@ func Decide(proc int, threads []uint32, files []*File, drain func()) (left []*Fi
 		case f.Counted && f.Opened && o.Own > n:
 			f.More = o.Own - n
 			f.Doubt()
-		case *f.Shared && Map(f.ID, threads):
-			f.Doubt()
-		case f.Counted && o.Own == 0 && n == 0: // mapped, or by who may not be asked, or a call is under way
+		case f.Counted && o.Own == 0 && n == 0: // by who may not be asked, or a call is under way
 			left = append(left, f)
-		default:
-			*f.Shared = false
 		}
 	}
 	return left
@@ -129,6 +124,7 @@ func find(proc int, pid string, files map[content.Inode]*Writers, is func(pid st
 			f.add(pid, fd)
 		}
 	}
+	maps(proc, pid, files, is)
 }
 
 // add counts a descriptor of a command, unless it is one that is counted.
@@ -156,35 +152,25 @@ func writes(pid, fd string) bool {
 	return err == nil && (!ok || perr != nil || flags&unix.O_ACCMODE != unix.O_RDONLY && flags&unix.O_PATH == 0)
 }
 
-// Map reports whether a process that is not of a witnessed command has mapped a file so that it can
-// write it, as far as this one may know.
-func Map(file content.Inode, threads []uint32) bool {
-	is := others(threads)
-	inode := []byte(strconv.FormatUint(file.Ino, 10))
-	for _, pid := range list("/proc") {
-		if _, err := strconv.Atoi(pid); err != nil {
+// maps finds the files that a process has mapped so that it can write them. It need not have them open
+// any more.
+func maps(proc int, pid string, files map[content.Inode]*Writers, is func(pid string) bool) {
+	fd, err := unix.Openat(proc, pid+"/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), pid)
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); { // addresses, permissions, offset, device, inode, name
+		_, line, _ := bytes.Cut(lines.Bytes(), []byte(" "))
+		if len(line) < 4 || line[1] != 'w' || line[3] != 's' || bytes.HasSuffix(line, []byte(" (deleted)")) {
 			continue
 		}
-		if is(pid) && maps(pid, inode) {
-			return true
+		ino, _ := strconv.ParseUint(string(bytes.Fields(line)[3]), 10, 64)
+		for id, w := range files { // some file systems show another device here
+			w.Others = w.Others || id.Ino == ino && is(pid)
 		}
 	}
-	return false
-}
-
-func maps(pid string, inode []byte) bool {
-	f, err := os.Open("/proc/" + pid + "/maps")
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); { // addresses, permissions, offset, device, inode
-		if w := bytes.Fields(lines.Bytes()); len(w) > 4 && bytes.HasSuffix(w[1], []byte("s")) && bytes.Equal(w[4], inode) &&
-			w[1][1] == 'w' {
-			return true
-		}
-	}
-	return false
 }
 
 // others returns which processes are not of a command. Those of commands have a seccomp filter that
