@@ -124,7 +124,9 @@ func find(proc int, pid string, files map[content.Inode]*Writers, is func(pid st
 			f.add(pid, fd)
 		}
 	}
-	maps(proc, pid, files, is)
+	if is(pid) { // a command could make that wait for it
+		maps(proc, pid, files, is)
+	}
 }
 
 // add counts a descriptor of a command, unless it is one that is counted.
