@@ -355,7 +355,7 @@ func (t *touched) writtenSince(now *journal.Sig) bool {
 func (c *collector) namesOfOthers() {
 	had, now := map[fileID]uint64{}, map[fileID]uint64{}
 	for _, t := range c.names {
-		if t.kind == journal.File && !t.assumed {
+		if t.kind == journal.File && (!t.assumed || t.links > 0) {
 			now[t.file]--
 			had[t.file] = max(had[t.file], t.links, t.was.Links)
 		}

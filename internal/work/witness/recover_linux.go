@@ -270,6 +270,7 @@ func stateOf(v *ledger.Version) journal.State {
 func (c *collector) replay(records []journal.Record, known told) {
 	var before map[string]*touched // the cut that was entered
 	var shared map[fileID]bool
+	var less map[fileID]uint64
 	c.entered = known.names
 	for i := range records {
 		r := &records[i]
@@ -280,14 +281,37 @@ func (c *collector) replay(records []journal.Record, known told) {
 			clear(c.since)
 			c.reset()
 			c.unentered(before, known)
+			less = known.less(before)
 		case r.Kind == journal.Cut:
 			before = nil
 			c.part++
 		case r.Kind == journal.StillOpen && before != nil:
 			c.goesOn(before[r.Path], known.names[r.Path], shared)
+			c.linksOf(before[r.Path], less)
 		case r.Kind != journal.StillOpen:
 			c.take(r)
 		}
+	}
+}
+
+// less is how many names files lost before a cut, of those that they had when they were touched.
+func (k *told) less(before map[string]*touched) map[fileID]uint64 {
+	lost := map[fileID]uint64{}
+	for p, t := range before {
+		if e := k.names[p]; t.kind == journal.File && e != nil && e.kind != journal.File {
+			lost[t.file]++
+		}
+	}
+	return lost
+}
+
+// linksOf tells how many names a file has that goes on, if it is the one that was touched before.
+func (c *collector) linksOf(before *touched, less map[fileID]uint64) {
+	if before == nil {
+		return
+	}
+	if t := c.names[before.path]; t.assumed && before.kind == journal.File && t.file == before.file {
+		t.links = before.links - min(less[t.file], before.links)
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
+	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
+	"kerf/internal/work/witness/enter"
 )
 
 // recovered is what Recover makes of what a Kerf left behind.
@@ -154,6 +156,39 @@ func TestAnotherWriterWhileAKilledKerfsCommandIsRecovered(t *testing.T) {
 	})
 	if err != nil || done != 1 || wrote == 0 {
 		t.Error(err, done, wrote)
+	}
+}
+
+// TestAFileWithTwoNamesThatIsOpenWhenKerfIsKilled: what a command writes after it was entered what it did
+// before is its own, also in a file that has another name.
+func TestAFileWithTwoNamesThatIsOpenWhenKerfIsKilled(t *testing.T) {
+	s := newStage(t)
+	w := s.enters()
+	s.write("h", "h")
+	if err := os.Link(filepath.Join(s.root, "h"), filepath.Join(s.root, "n")); err != nil {
+		t.Fatal(err)
+	}
+	x, cmd, out, box := s.start("exec 3>>h; printf C >&3; : > ready; while [ ! -e go ]; do sleep 0.01; done; printf D >&3")
+	s.await("ready")
+	ctx := context.Background()
+	if err := x.Collect(func(r witness.Report) {
+		if _, err := enter.Report(ctx, w, txn.Origin{Session: "s", Call: "c"}, r); err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.write("go", "")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	list := s.recovered()
+	if len(list) != 1 || len(list[0].Parts) != 1 || list[0].Parts[0].Certainty != ledger.Proven || len(list[0].Parts[0].Set) != 2 {
+		t.Errorf("got\n%s", told(list))
 	}
 }
 
