@@ -147,7 +147,7 @@ var otherwise = map[string]string{
 	"internal/work/txn/txn.go":                             "which records belong to a root",
 	"internal/work/witness/locate/locate_linux.go":         "which name a call of another process means",
 	"internal/work/witness/journal/claim/claim_linux.go":   "whether a lock is still the file that has its name",
-	"internal/work/witness/witness_linux.go":               "how the kernel names the roots",
+	"internal/work/witness/beneath/beneath_linux.go":       "how the kernel names the roots",
 	"internal/work/workspace/adopt.go":                     "which records belong to a directory that moved",
 	"internal/work/workspace/workspace.go":                 "which directory a root is; its access is asked of the plan",
 	"internal/work/workspace/find.go":                      "which records belong to a directory",

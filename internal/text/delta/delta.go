@@ -49,6 +49,16 @@ type Image struct {
 	Loaded bool
 }
 
+// WithMode is the image with other permissions.
+func (i *Image) WithMode(mode uint32) *Image {
+	if i.Mode == mode {
+		return i
+	}
+	other := *i
+	other.Mode = mode
+	return &other
+}
+
 // NewFile returns the image of a regular file.
 func NewFile(data []byte, mode uint32) *Image {
 	return &Image{Version{File, mode, int64(len(data)), SumOf(data)}, data, true}

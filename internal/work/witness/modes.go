@@ -28,7 +28,7 @@ func (c *collector) onlyLooked(t *touched) bool {
 func (c *collector) judgeLooked(t *touched, s *sorter) {
 	post := t.post.image
 	c.posts[t.path] = post
-	pre := withMode(post, t.had())
+	pre := post.WithMode(t.had())
 	own, others := c.modes(t, pre, post)
 	s.proven.Set = append(s.proven.Set, change1(t.path, pre, own)...)
 	s.modes.Set = append(s.modes.Set, others...)
@@ -43,7 +43,7 @@ func (c *collector) modes(t *touched, pre, post *delta.Image) (own *delta.Image,
 	if !known || mode == post.Mode {
 		return post, nil
 	}
-	own = withMode(post, mode)
+	own = post.WithMode(mode)
 	return own, delta.Set{{Path: t.path, Pre: own, Post: post}}
 }
 
@@ -73,15 +73,6 @@ func (t *touched) had() uint32 {
 		return t.was.Mode & 0o777
 	}
 	return t.mode & 0o777
-}
-
-func withMode(img *delta.Image, mode uint32) *delta.Image {
-	if img.Mode == mode {
-		return img
-	}
-	other := *img
-	other.Mode = mode
-	return &other
 }
 
 // directory notes a directory that came or went, or got other permissions.

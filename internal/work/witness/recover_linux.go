@@ -87,7 +87,11 @@ func recoverSession(ctx context.Context, o Options, dir string,
 			continue
 		}
 		at := filepath.Join(dir, e.Name())
-		if !idle(ctx, at) {
+		wait := patience
+		if strings.HasPrefix(filepath.Base(filepath.Dir(at)), outlive) {
+			wait = 0
+		}
+		if !supervise.Ended(ctx, at, wait) {
 			left = true
 			continue
 		}
@@ -106,21 +110,6 @@ func recoverSession(ctx context.Context, o Options, dir string,
 		_ = os.Remove(dir)
 	}
 	return done, errors.Join(errs...)
-}
-
-// idle waits until no helper works on a journal.
-func idle(ctx context.Context, dir string) bool {
-	end := time.Now()
-	if !strings.HasPrefix(filepath.Base(filepath.Dir(dir)), outlive) {
-		end = end.Add(patience)
-	}
-	for supervise.Busy(dir) {
-		if time.Now().After(end) || ctx.Err() != nil {
-			return false
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	return true
 }
 
 // lost is the note about a command whose journal is not there to be read.

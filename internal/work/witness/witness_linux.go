@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness/beneath"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/journal/claim"
 	"kerf/internal/work/witness/supervise"
@@ -73,7 +74,7 @@ func New(o Options) (*Witness, error) {
 		return nil, err
 	}
 	var err error
-	if o.Roots, err = realRoots(o.Roots); err != nil {
+	if o.Roots, err = beneath.Real(o.Roots); err != nil {
 		return nil, err
 	}
 	name := uuid.NewString()
@@ -82,19 +83,6 @@ func New(o Options) (*Witness, error) {
 	}
 	return &Witness{o: o, dir: filepath.Join(o.Dir, folder, name), socket: -1,
 		watches: map[int64]*Watch{}, replies: map[reply]chan message.Message{}}, nil
-}
-
-// realRoots are roots without links on their way: names are told by where they are.
-func realRoots(list []string) ([]string, error) {
-	roots := make([]string, 0, len(list))
-	for _, r := range list {
-		real, err := filepath.EvalSymlinks(r)
-		if err != nil {
-			return nil, err
-		}
-		roots = append(roots, real)
-	}
-	return roots, nil
 }
 
 // start starts the helper. The lock is held.

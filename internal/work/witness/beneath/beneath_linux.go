@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,19 @@ type Roots struct {
 	roots []string
 	dirs  map[string]*os.File // open
 	near  *place              // while many names are looked at
+}
+
+// Real are directories without links on their way: names are told by where they are.
+func Real(list []string) ([]string, error) {
+	roots := make([]string, 0, len(list))
+	for _, r := range list {
+		real, err := filepath.EvalSymlinks(r)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, real)
+	}
+	return roots, nil
 }
 
 // New returns roots with these real paths, of which none is open yet.

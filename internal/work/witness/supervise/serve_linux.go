@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -216,6 +217,18 @@ func (s *server) finish(id int64, orphaned bool) {
 	if w != nil {
 		w.Finish(orphaned)
 	}
+}
+
+// Ended waits, not longer than that, until no helper works on a journal.
+func Ended(ctx context.Context, dir string, wait time.Duration) bool {
+	end := time.Now().Add(wait)
+	for Busy(dir) {
+		if time.Now().After(end) || ctx.Err() != nil {
+			return false
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return true
 }
 
 // Busy reports whether the helper of a journal still works on it.
