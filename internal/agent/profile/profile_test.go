@@ -89,7 +89,7 @@ func TestFamilies(t *testing.T) {
 func knownOf(t *testing.T, f family.Family) string {
 	var b strings.Builder
 	for _, m := range f.Known {
-		facts, err := json.Marshal(m.Facts)
+		facts, err := json.Marshal(m.Facts())
 		if err != nil {
 			t.Fatal(err)
 		}
