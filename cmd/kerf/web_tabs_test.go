@@ -80,13 +80,14 @@ func TestWebManyTabsFollowSessions(t *testing.T) {
 	}
 }
 
-// TestWebFollowsWithoutASharedWorker takes the worker away that tabs share, or lets it not
-// load: a tab follows its session as long as it is seen, holds no connection while it is not,
+// TestWebFollowsWithoutASharedWorker takes the worker away that tabs share, or lets it not load or
+// say nothing: a tab follows its session as long as it is seen, holds no connection while it is not,
 // and shows what it missed when it is seen again.
 func TestWebFollowsWithoutASharedWorker(t *testing.T) {
 	for name, without := range map[string]string{"none": "delete window.SharedWorker",
 		"not loaded": `{ const S = SharedWorker;
-			window.SharedWorker = class extends S { constructor() { super("/assets/none.js"); } } }`} {
+			window.SharedWorker = class extends S { constructor() { super("/assets/none.js"); } } }`,
+		"silent": "window.SharedWorker = class { port = new MessageChannel().port1 }"} {
 		t.Run(name, func(t *testing.T) { followsAlone(t, without) })
 	}
 }

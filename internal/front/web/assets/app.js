@@ -191,9 +191,18 @@ function listen(live, told) {
   const { session, last, worker } = live.dataset;
   if (!window.SharedWorker || !navigator.locks) return listenAlone(session, last, told);
   const shared = new SharedWorker(worker), lock = crypto.randomUUID();
-  shared.onerror = () => listenAlone(session, last, told); // it could not be loaded
-  shared.port.onmessage = (e) => told(e.data.event, e.data.data);
+  let heard = false, alone = false;
+  const instead = () => {
+    if (heard || alone) return;
+    alone = true;
+    shared.port.postMessage({ leave: true });
+    listenAlone(session, last, told);
+  };
+  shared.onerror = instead; // it could not be loaded; not each browser says so each time
+  setTimeout(instead, 5000);
+  shared.port.onmessage = (e) => { heard = true; if (!alone) told(e.data.event, e.data.data); };
   navigator.locks.request(lock, () => {
+    if (alone) return;
     shared.port.postMessage({ session, last, lock });
     return new Promise(() => {}); // held until the page is gone
   });
