@@ -42,11 +42,11 @@ func Decide(proc int, threads []uint32, files []*File, drain func()) (left []*Fi
 	for _, f := range files {
 		open[f.ID], f.was = &Writers{}, f.Writers()
 	}
-	Find(proc, open, threads)
+	all := Find(proc, open, threads)
 	drain()
 	for _, f := range files {
 		switch o, n := open[f.ID], f.Writers(); {
-		case o.Others:
+		case o.Others || !all:
 			f.Doubt()
 		case n != f.was:
 			left = append(left, f)
@@ -66,8 +66,8 @@ func Decide(proc int, threads []uint32, files []*File, drain func()) (left []*Fi
 func Write(proc int, t *content.Thing, asks *int, threads []uint32) bool {
 	for t.BeingWritten() {
 		open := &Writers{}
-		Find(proc, map[content.Inode]*Writers{t.ID: open}, threads)
-		if *asks--; open.Others || *asks <= 0 {
+		all := Find(proc, map[content.Inode]*Writers{t.ID: open}, threads)
+		if *asks--; open.Others || !all || *asks <= 0 {
 			return true
 		}
 		time.Sleep(time.Millisecond)
@@ -76,39 +76,48 @@ func Write(proc int, t *content.Thing, asks *int, threads []uint32) bool {
 }
 
 // Find finds who has files open for writing. proc is /proc, open; threads are some of the command. A
-// process whose descriptors this one may not read is not counted.
-func Find(proc int, files map[content.Inode]*Writers, threads []uint32) {
+// process whose descriptors this one may not read is not counted. It reports whether all others were
+// asked: this process may have no descriptor left to do it.
+func Find(proc int, files map[content.Inode]*Writers, threads []uint32) (all bool) {
 	is := others(threads)
 	asked := map[string]bool{}
+	all = true
 	for range 2 { // a process may hand a descriptor on to one that was not there yet, and end
-		for _, pid := range list("/proc") {
+		d, pids, err := list(proc, ".")
+		all = all && err == nil
+		d.Close() // of nil it does nothing
+		for _, pid := range pids {
 			if _, err := strconv.Atoi(pid); err == nil && !asked[pid] {
 				asked[pid] = true
-				find(proc, pid, files, is)
+				all = find(proc, pid, files, is) && all
 			}
 		}
 	}
+	return all
 }
 
-func list(dir string) []string {
-	d, err := os.Open(dir)
+// list opens a directory below /proc and reads the names in it. The directory is nil with an error.
+func list(proc int, name string) (*os.File, []string, error) {
+	fd, err := unix.Openat(proc, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return nil, nil, err
 	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	return names
+	d := os.NewFile(uintptr(fd), name)
+	names, err := d.Readdirnames(-1)
+	return d, names, err
 }
 
-// find adds what a process has open.
-func find(proc int, pid string, files map[content.Inode]*Writers, is func(pid string) bool) {
-	dir, err := unix.Openat(proc, pid+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
+// scarce reports whether an error is a lack of this process: it says nothing of what was asked about.
+func scarce(err error) bool { return err == unix.EMFILE || err == unix.ENFILE || err == unix.ENOMEM }
+
+// find adds what a process has open, and reports whether it could ask.
+func find(proc int, pid string, files map[content.Inode]*Writers, is func(pid string) bool) (asked bool) {
+	d, names, err := list(proc, pid+"/fd")
+	if d == nil {
+		return !scarce(err)
 	}
-	d := os.NewFile(uintptr(dir), pid)
 	defer d.Close()
-	names, _ := d.Readdirnames(-1)
+	dir := int(d.Fd())
 	for _, fd := range names {
 		var open content.Thing
 		if open.Stat(dir, fd) != nil {
@@ -124,9 +133,7 @@ func find(proc int, pid string, files map[content.Inode]*Writers, is func(pid st
 			f.add(pid, fd)
 		}
 	}
-	if is(pid) { // a command could make that wait for it
-		maps(proc, pid, files, is)
-	}
+	return !is(pid) || maps(proc, pid, files, is) // a command could make that wait for it
 }
 
 // add counts a descriptor of a command, unless it is one that is counted.
@@ -155,11 +162,11 @@ func writes(pid, fd string) bool {
 }
 
 // maps finds the files that a process has mapped so that it can write them. It need not have them open
-// any more.
-func maps(proc int, pid string, files map[content.Inode]*Writers, is func(pid string) bool) {
+// any more. It reports whether it could ask.
+func maps(proc int, pid string, files map[content.Inode]*Writers, is func(pid string) bool) (asked bool) {
 	fd, err := unix.Openat(proc, pid+"/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return !scarce(err)
 	}
 	f := os.NewFile(uintptr(fd), pid)
 	defer f.Close()
@@ -173,6 +180,7 @@ func maps(proc int, pid string, files map[content.Inode]*Writers, is func(pid st
 			w.Others = w.Others || id.Ino == ino && is(pid)
 		}
 	}
+	return true
 }
 
 // others returns which processes are not of a command. Those of commands have a seccomp filter that
