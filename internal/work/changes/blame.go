@@ -80,10 +80,13 @@ type blamer struct {
 type track struct {
 	path  string
 	text  []byte
-	to    []int // by line of text: the line it is in the end, or -1
+	to    []int // by line of text: the line it is in the end, or nowhere
 	below int64 // only entries before this one matter
 	over  bool
 }
+
+// nowhere is the number of a line whose origin is not sought.
+const nowhere = -1
 
 // entry carries a track back over one entry.
 func (w *blamer) entry(t *track, e *ledger.Entry) {
@@ -135,7 +138,7 @@ func (w *blamer) settle(t *track, e *ledger.Entry, older []int) {
 	made := slices.Clone(t.to)
 	for i, n := range made {
 		if n >= 0 && stays[n] {
-			made[i] = -1
+			made[i] = nowhere
 		}
 	}
 	if len(e.Undoes) > 0 && w.reader.Fault != BlameUndo {
@@ -216,7 +219,7 @@ func carry(now, old []byte, to []int) []int {
 			line++
 		}
 		for range lines.Count(old[e.Start:e.End]) {
-			out = append(out, -1)
+			out = append(out, nowhere)
 		}
 		line += lines.Count(e.New)
 		at = e.End

@@ -187,13 +187,13 @@ func (b *book) asked(e *ledger.Entry, c Choice) []string {
 	return live
 }
 
-// torn reports whether the other half of a move is in another entry of the same call
-// and is left alone.
+// torn reports whether the other half of a move of e, which is not doubtful, is in a doubtful
+// entry of the same call and is left alone.
 func (b *book) torn(e *ledger.Entry, half ledger.Change, c Choice) bool {
 	i := b.at[e.Seq]
 	for j := max(0, i-tornSearch); j < min(len(b.entries), i+tornSearch+1); j++ {
 		o := &b.entries[j]
-		if j == i || o.Session != e.Session || o.Turn != e.Turn || o.Call != e.Call || !doubtful(o) {
+		if o.Session != e.Session || o.Turn != e.Turn || o.Call != e.Call || !doubtful(o) {
 			continue
 		}
 		for _, ch := range o.Changes {

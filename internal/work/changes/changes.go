@@ -295,8 +295,9 @@ func (r Reader) unified(net delta.Set) ([]byte, error) {
 const ShownLimit = 32 << 20
 
 // loadSet fetches the contents of a set, which it changes. Those that are too large to
-// show, or that were not kept, stay as they are: a diff only names these files.
-func (r Reader) loadSet(set delta.Set) (delta.Set, error) {
+// show, or that cannot be had, stay as they are: a diff only names these files. The error is
+// about the first one that is in the store and cannot be read.
+func (r Reader) loadSet(set delta.Set) (_ delta.Set, first error) {
 	for i, c := range set {
 		for _, img := range []**delta.Image{&set[i].Pre, &set[i].Post} {
 			if *img == nil || (*img).Size > ShownLimit {
@@ -306,12 +307,12 @@ func (r Reader) loadSet(set delta.Set) (delta.Set, error) {
 			switch {
 			case err == nil:
 				*img = full
-			case !errors.Is(err, store.ErrNotFound):
-				return nil, fmt.Errorf("%s: %w", c.Path, err)
+			case first == nil && !errors.Is(err, store.ErrNotFound):
+				first = fmt.Errorf("%s: %w", c.Path, err)
 			}
 		}
 	}
-	return set, nil
+	return set, first
 }
 
 func (r Reader) load(img *delta.Image) (*delta.Image, error) {

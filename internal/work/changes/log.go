@@ -84,19 +84,9 @@ func (b *book) touches(e *ledger.Entry, paths []string) bool {
 	return false
 }
 
-// EntryDiff is the diff of one entry. A file whose contents are not kept any more, or
-// are larger than ShownLimit, is only named.
+// EntryDiff is the diff of one entry. A file whose contents are not kept any more, are
+// damaged, or are larger than ShownLimit, is only named.
 func (r Reader) EntryDiff(e *ledger.Entry) []byte {
-	set := e.Set()
-	for i := range set {
-		for _, img := range []**delta.Image{&set[i].Pre, &set[i].Post} {
-			if *img == nil || (*img).Size > ShownLimit {
-				continue
-			}
-			if full, err := r.load(*img); err == nil {
-				*img = full
-			}
-		}
-	}
+	set, _ := r.loadSet(e.Set())
 	return diff.Unified(delta.Files(set, func(path string) string { return Relative(r.Base, path) }))
 }
