@@ -777,6 +777,10 @@ func TestOtherNames(t *testing.T) {
 			t.Skip(err)
 		}
 	}
+	write(t, base+"/w/p", "text")
+	if err := os.Link(base+"/w/p", base+"/w/q"); err != nil {
+		t.Fatal(err)
+	}
 	tr := openTree(t, Options{Roots: []string{base + "/w", base + "/w/sub", base + "/v"}})
 	for name, c := range map[string]struct {
 		of    string
@@ -785,7 +789,10 @@ func TestOtherNames(t *testing.T) {
 	}{
 		"all":     {"w/a", 1000, []string{"v/d", "w/c", "w/sub/b"}}, // each once, also in two roots
 		"alone":   {"w/alone", 1000, nil},
+		"a pair":  {"w/p", 1000, []string{"w/q"}}, // the last one, too
 		"bounded": {"w/a", 0, nil},
+		"a few":   {"w/a", 2, []string{"w/sub/b"}}, // w/sub itself, which is looked through first, and b
+		"fewer":   {"w/a", 1, nil},
 	} {
 		got, err := tr.OtherNames(filepath.Join(base, c.of), c.limit)
 		if err != nil {

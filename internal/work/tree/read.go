@@ -219,7 +219,7 @@ func (d *Dir) readFile(name string, limit int64, img *delta.Image, e *Entry) err
 	if err != nil {
 		return err
 	}
-	e.stable = now == st && now.Size == img.Size && now.SameFile(e.Sig)
+	e.stable = steady(e.Sig, st, now, img.Size)
 	e.Sig = now
 	if p := uint32(now.Mode.Perm()); p != perm {
 		clone := *img
@@ -227,6 +227,13 @@ func (d *Dir) readFile(name string, limit int64, img *delta.Image, e *Entry) err
 	}
 	e.Image = img
 	return nil
+}
+
+// steady reports whether a file of which size bytes were read was not being written meanwhile,
+// and is the one that its name stood for. Its signature was opened before the reading and now
+// after it.
+func steady(named, opened, now Signature, size int64) bool {
+	return now == opened && now.Size == size && now.SameFile(named)
 }
 
 // holds reports whether the file has the content and the mode of img, and leaves it at
