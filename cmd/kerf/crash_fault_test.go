@@ -31,13 +31,7 @@ type stage struct {
 // directories), 10 deleted, 10 moved (half of them edited too) and 4 new modes.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	s := &stage{kerf: filepath.Join(t.TempDir(), "kerf"), base: t.TempDir()}
-	if out, err := exec.Command("go", "build", "-o", s.kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
+	s := &stage{kerf: builtProgram(t), base: t.TempDir()}
 	dir := filepath.Join(s.base, "model")
 	s.fill(t, dir)
 	git := func(args ...string) string {

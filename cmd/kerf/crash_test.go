@@ -27,18 +27,10 @@ type bench struct {
 	lines           []string
 }
 
-// newBench builds the program once per test; the race detector's build is not
-// needed for it.
+// newBench makes a repository and a home, and starts the model.
 func newBench(t *testing.T, rounds ...modeltest.Round) *bench {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	b := &bench{t: t, kerf: filepath.Join(t.TempDir(), "kerf"), dir: t.TempDir(), home: t.TempDir()}
-	out, err := exec.Command("go", "build", "-o", b.kerf, ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
+	b := &bench{t: t, kerf: builtProgram(t), dir: t.TempDir(), home: t.TempDir()}
 	if out, err := exec.Command("git", "init", "-q", b.dir).CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v: %s", err, out)
 	}

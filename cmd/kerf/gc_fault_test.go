@@ -25,14 +25,7 @@ type oldHome struct {
 
 func newOldHome(t *testing.T) *oldHome {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	h := &oldHome{t: t, base: t.TempDir()}
-	h.kerf = filepath.Join(h.base, "kerf")
-	if out, err := exec.Command("go", "build", "-o", h.kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
+	h := &oldHome{t: t, kerf: builtProgram(t), base: t.TempDir()}
 	h.fill(filepath.Join(h.base, "first"))
 	return h
 }

@@ -142,13 +142,7 @@ func (h *triedHouse) do(what string, args ...string) string {
 // waits, or the directory is as the try had it. To keep the try once more, or what is left
 // of it, comes to the same.
 func TestKeepIsKilledAtEveryCall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	kerf := filepath.Join(t.TempDir(), "kerf")
-	if out, err := exec.Command("go", "build", "-o", kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
+	kerf := builtProgram(t)
 	keep, part, discard := []string{"keep", "1"}, []string{"keep", "1", "--", "b", "dir", "new"}, []string{"discard", "1", "-y"}
 	for name, c := range map[string]struct {
 		copied bool

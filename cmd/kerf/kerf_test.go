@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	faults.Child()
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tidy{m}, map[string]func(){
 		"kerf":        func() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
 		"apply_patch": func() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
 		"toy-server":  func() { os.Exit(langfake.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

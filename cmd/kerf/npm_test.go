@@ -62,16 +62,6 @@ func npm(t *testing.T, script, pkg string, env ...string) map[string]map[string]
 	return checks
 }
 
-// program builds kerf and returns its path.
-func builtProgram(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kerf")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return path
-}
-
 const sdkRounds = `[
 {"Script":{"items":[{"call":"write_file","args":{"file_path":"made.txt","content":"made\n"}}],"usage":{"input_tokens":10,"output_tokens":2}}},
 {"Script":{"items":[{"message":"made"}],"usage":{"input_tokens":20,"cached_input_tokens":10,"output_tokens":3}}},

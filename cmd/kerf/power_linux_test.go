@@ -37,14 +37,8 @@ type outage struct {
 
 func newElectric(t *testing.T) *electric {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	e := &electric{t: t, kerf: filepath.Join(t.TempDir(), "kerf"), base: t.TempDir()}
+	e := &electric{t: t, kerf: builtProgram(t), base: t.TempDir()}
 	e.dir, e.home = filepath.Join(e.base, "w"), filepath.Join(e.base, "home")
-	if out, err := exec.Command("go", "build", "-o", e.kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
 	putFile(t, filepath.Join(e.dir, "old.txt"), "one\n", 0o644)
 	putFile(t, filepath.Join(e.dir, "gone.txt"), "going\n", 0o644)
 	putFile(t, filepath.Join(e.dir, "moved.txt"), "kept\nchanged\n", 0o755)

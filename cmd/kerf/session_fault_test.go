@@ -34,14 +34,7 @@ const faultyRounds = `{"version": 1, "title": "faults", "rounds": [
 
 func newFaulty(t *testing.T) *faulty {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	f := &faulty{t: t, base: t.TempDir()}
-	f.kerf = filepath.Join(f.base, "kerf")
-	if out, err := exec.Command("go", "build", "-o", f.kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
+	f := &faulty{t: t, kerf: builtProgram(t), base: t.TempDir()}
 	f.first, f.second = filepath.Join(f.base, "first.json"), filepath.Join(f.base, "second.json")
 	for path, prefix := range map[string]string{f.first: "a", f.second: "b"} {
 		putFile(t, path, fmt.Sprintf(faultyRounds, prefix), 0o600)

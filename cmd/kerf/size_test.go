@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -23,12 +22,7 @@ const mostAtStart = 900_000
 //
 // What packages make at each start is bounded, too: see text/pattern and sync.OnceValue.
 func TestTheProgramIsSmall(t *testing.T) {
-	bin := filepath.Join(t.TempDir(), "kerf")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	bin := builtProgram(t)
 	st, err := os.Stat(bin)
 	if err != nil {
 		t.Fatal(err)

@@ -19,14 +19,8 @@ import (
 // file as a target of every file tool. It answers at once, in little memory, and
 // nothing is opened that blocks.
 func TestSEC_P4_SpecialTargets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	base := t.TempDir()
-	kerf, dir := filepath.Join(base, "kerf"), filepath.Join(base, "w")
-	if out, err := exec.Command("go", "build", "-o", kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
+	kerf, base := builtProgram(t), t.TempDir()
+	dir := filepath.Join(base, "w")
 	putFile(t, filepath.Join(dir, "directory/x"), "x\n", 0o644)
 	putFile(t, filepath.Join(dir, "file"), "text\n", 0o644)
 	targets := []string{"directory", "fifo", "sparse"}

@@ -18,15 +18,9 @@ import (
 // eight at a time, and kills every fifth of them while it is at it. An edit that was
 // acknowledged is in the file.
 func TestSEC_E7_ManyPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
 	const edits = 24
-	base := t.TempDir()
-	kerf, dir := filepath.Join(base, "kerf"), filepath.Join(base, "w")
-	if out, err := exec.Command("go", "build", "-o", kerf, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
-	}
+	kerf, base := builtProgram(t), t.TempDir()
+	dir := filepath.Join(base, "w")
 	var text strings.Builder
 	for i := range edits {
 		fmt.Fprintf(&text, "slot %d is free;\n", i)
