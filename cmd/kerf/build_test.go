@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// built is the program as it is released, in a directory of its own. It is made once, by whoever
-// needs it first.
+// built is the program as a file, in a directory of its own. It is made once, by whoever needs it
+// first.
 var built = sync.OnceValues(func() (path string, err error) {
 	if builtIn, err = os.MkdirTemp(usualTemp, "kerf-built-"); err != nil {
 		return "", err
@@ -21,9 +21,8 @@ var built = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(builtIn, "kerf")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	// With the flags of the tests themselves, whose packages are compiled already.
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil
@@ -35,7 +34,7 @@ var usualTemp = os.TempDir()
 // builtIn is where built is, once there is one.
 var builtIn string
 
-// builtProgram is the path of the program as it is released. No test changes it. Short runs have none.
+// builtProgram is the path of the program. No test changes that file. Short runs have none.
 func builtProgram(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -22,7 +23,12 @@ const mostAtStart = 900_000
 //
 // What packages make at each start is bounded, too: see text/pattern and sync.OnceValue.
 func TestTheProgramIsSmall(t *testing.T) {
-	bin := builtProgram(t)
+	bin := filepath.Join(t.TempDir(), "kerf")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	st, err := os.Stat(bin)
 	if err != nil {
 		t.Fatal(err)

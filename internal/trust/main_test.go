@@ -76,9 +76,8 @@ var program = sync.OnceValues(func() (string, error) {
 		return built, nil
 	}
 	path := filepath.Join(dir, "kerf")
-	cmd := exec.Command("go", "build", "-o", path, "../../cmd/kerf")
-	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	// With the flags of the tests themselves, whose packages are compiled already.
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, "../../cmd/kerf").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w: %s", err, out)
 	}
 	return path, nil
