@@ -72,37 +72,64 @@ var valueKinds = map[string]kind{"directory": directories, "file": files, "files
 var free = []string{"n", "number", "text", "time", "host", "scopes", "name", "id", "START,END",
 	"address", "hash", "place", "token", "source", "variable", "command", "days", "KEY=VALUE", "Name=Value"}
 
-// argumentKinds say what the arguments of a command are, by its path; the last one holds for
-// all that follow.
-var argumentKinds = map[string][]kind{
-	"kerf blame": {files}, "kerf trace export": {files}, "kerf log": {(*completer).history}, "kerf diff": {(*completer).history},
-	"kerf commit": {(*completer).turns, nothing}, "kerf undo": {(*completer).history}, "kerf redo": {files},
-	"kerf export": {(*completer).sessions, nothing},
-	"kerf attach": {(*completer).sessions, nothing}, "kerf serve end": {(*completer).sessions, nothing},
-	"kerf resume": {(*completer).sessions, nothing}, "kerf fork": {(*completer).sessions, nothing},
-	"kerf exec resume": {(*completer).sessions, nothing}, "kerf exec fork": {(*completer).sessions, nothing},
-	"kerf sessions show": {(*completer).sessions, nothing}, "kerf sessions rename": {(*completer).sessions, nothing},
-	"kerf sessions archive": {(*completer).sessions}, "kerf sessions unarchive": {(*completer).sessions},
-	"kerf sessions delete": {(*completer).sessions}, "kerf sessions export": {(*completer).sessions, nothing},
-	"kerf sessions script": {(*completer).sessions, nothing}, "kerf sessions import": {files},
-	"kerf verify": {(*completer).sessions, nothing},
-	"kerf replay": {(*completer).sessions, nothing}, "kerf apply": {(*completer).sessions, nothing},
-	"kerf skills show": {(*completer).skills, nothing}, "kerf skills add": {directories, nothing},
-	"kerf skills validate": {directories}, "kerf plugin add": {directories, nothing},
-	"kerf plugin remove": {(*completer).plugins, nothing}, "kerf plugin update": {(*completer).plugins},
-	"kerf mcp get": {(*completer).servers, nothing}, "kerf mcp remove": {(*completer).servers, nothing},
-	"kerf mcp login": {(*completer).servers, nothing}, "kerf mcp logout": {(*completer).servers, nothing},
-	"kerf login": {(*completer).providers, nothing}, "kerf logout": {(*completer).providers, nothing},
-	"kerf script check": {files}, "kerf script serve": {files, nothing}, "kerf rules check": {files},
-	"kerf adopt": {directories, nothing}, "kerf help": {(*completer).topics}, "kerf man": {(*completer).commands},
-	"kerf schema": {words("events", "config", "rollout", "tools"), nothing},
-	"kerf keep":   {(*completer).tries, files}, "kerf tries diff": {(*completer).tries, files},
-	"kerf discard":       {(*completer).numbers, nothing},
-	"kerf tool":          {(*completer).tools, nothing},
-	"kerf rules remove":  {(*completer).rules, nothing},
-	"kerf worktree diff": {(*completer).worktrees, nothing}, "kerf worktree merge": {(*completer).worktrees, nothing},
-	"kerf worktree path": {(*completer).worktrees, nothing}, "kerf worktree remove": {(*completer).worktrees, nothing},
-	"kerf guard": {files}, "kerf sandbox": {files},
+// argumentKinds say what the arguments of commands are; the last one holds for all that follow.
+var argumentKinds = []struct {
+	path  string
+	kinds []kind
+}{
+	{"kerf blame", []kind{files}}, {"kerf trace export", []kind{files}},
+	{"kerf log", []kind{(*completer).history}}, {"kerf diff", []kind{(*completer).history}},
+	{"kerf commit", []kind{(*completer).turns, nothing}}, {"kerf undo", []kind{(*completer).history}},
+	{"kerf redo", []kind{files}}, {"kerf export", []kind{(*completer).sessions, nothing}},
+	{"kerf attach", []kind{(*completer).sessions, nothing}},
+	{"kerf serve end", []kind{(*completer).sessions, nothing}},
+	{"kerf resume", []kind{(*completer).sessions, nothing}},
+	{"kerf fork", []kind{(*completer).sessions, nothing}},
+	{"kerf exec resume", []kind{(*completer).sessions, nothing}},
+	{"kerf exec fork", []kind{(*completer).sessions, nothing}},
+	{"kerf sessions show", []kind{(*completer).sessions, nothing}},
+	{"kerf sessions rename", []kind{(*completer).sessions, nothing}},
+	{"kerf sessions archive", []kind{(*completer).sessions}},
+	{"kerf sessions unarchive", []kind{(*completer).sessions}},
+	{"kerf sessions delete", []kind{(*completer).sessions}},
+	{"kerf sessions export", []kind{(*completer).sessions, nothing}},
+	{"kerf sessions script", []kind{(*completer).sessions, nothing}}, {"kerf sessions import", []kind{files}},
+	{"kerf verify", []kind{(*completer).sessions, nothing}},
+	{"kerf replay", []kind{(*completer).sessions, nothing}},
+	{"kerf apply", []kind{(*completer).sessions, nothing}},
+	{"kerf skills show", []kind{(*completer).skills, nothing}},
+	{"kerf skills add", []kind{directories, nothing}}, {"kerf skills validate", []kind{directories}},
+	{"kerf plugin add", []kind{directories, nothing}},
+	{"kerf plugin remove", []kind{(*completer).plugins, nothing}},
+	{"kerf plugin update", []kind{(*completer).plugins}},
+	{"kerf mcp get", []kind{(*completer).servers, nothing}},
+	{"kerf mcp remove", []kind{(*completer).servers, nothing}},
+	{"kerf mcp login", []kind{(*completer).servers, nothing}},
+	{"kerf mcp logout", []kind{(*completer).servers, nothing}},
+	{"kerf login", []kind{(*completer).providers, nothing}},
+	{"kerf logout", []kind{(*completer).providers, nothing}}, {"kerf script check", []kind{files}},
+	{"kerf script serve", []kind{files, nothing}}, {"kerf rules check", []kind{files}},
+	{"kerf adopt", []kind{directories, nothing}}, {"kerf help", []kind{(*completer).topics}},
+	{"kerf man", []kind{(*completer).commands}},
+	{"kerf schema", []kind{words("events", "config", "rollout", "tools"), nothing}},
+	{"kerf keep", []kind{(*completer).tries, files}}, {"kerf tries diff", []kind{(*completer).tries, files}},
+	{"kerf discard", []kind{(*completer).numbers, nothing}}, {"kerf tool", []kind{(*completer).tools, nothing}},
+	{"kerf rules remove", []kind{(*completer).rules, nothing}},
+	{"kerf worktree diff", []kind{(*completer).worktrees, nothing}},
+	{"kerf worktree merge", []kind{(*completer).worktrees, nothing}},
+	{"kerf worktree path", []kind{(*completer).worktrees, nothing}},
+	{"kerf worktree remove", []kind{(*completer).worktrees, nothing}}, {"kerf guard", []kind{files}},
+	{"kerf sandbox", []kind{files}},
+}
+
+// argumentsOf are the kinds of the arguments of the command with this path.
+func argumentsOf(path string) []kind {
+	for _, a := range argumentKinds {
+		if a.path == path {
+			return a.kinds
+		}
+	}
+	return nil
 }
 
 // Complete gives every command and every flag that takes a value its completion, if args ask
@@ -150,7 +177,7 @@ func (c *completer) with(k kind) cobra.CompletionFunc {
 
 // argument completes an argument of a command.
 func (c *completer) argument(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	kinds := argumentKinds[cmd.CommandPath()]
+	kinds := argumentsOf(cmd.CommandPath())
 	if len(kinds) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -99,14 +99,14 @@ func TestEveryArgumentHasACompletion(t *testing.T) {
 		for _, word := range []string{"ID", "FILE", "PATH", "SESSION", "DIRECTORY", "PROVIDER", "TURN"} {
 			named := slices.ContainsFunc(strings.FieldsFunc(cmd.Use, func(r rune) bool { return !('A' <= r && r <= 'Z') }),
 				func(w string) bool { return w == word })
-			if named && argumentKinds[cmd.CommandPath()] == nil && !strings.Contains(cmd.Use, "--record FILE") {
+			if named && argumentsOf(cmd.CommandPath()) == nil && !strings.Contains(cmd.Use, "--record FILE") {
 				t.Errorf("%s: %s has no completion", cmd.CommandPath(), word)
 			}
 		}
 	})
-	for path := range argumentKinds {
-		if !known[path] {
-			t.Errorf("there is no command %s", path)
+	for _, a := range argumentKinds {
+		if !known[a.path] {
+			t.Errorf("there is no command %s", a.path)
 		}
 	}
 }

@@ -5,47 +5,53 @@ import (
 	"strings"
 )
 
-// special are programs whose grammar is their own.
-var special = map[string]func(words) Found{
-	"find": words.find, "fd": words.fd, "fdfind": words.fd, "eval": words.eval, "source": words.source,
-	".": words.source, "trap": words.trap, "alias": words.alias, "su": words.scripted, "runuser": words.scripted,
-	"script": words.scripted, "flock": words.scripted, "make": words.make, "gmake": words.make, "git": words.git,
-	"tar": words.tar, "bsdtar": words.tar, "awk": words.awk, "gawk": words.awk, "mawk": words.awk,
-	"nawk": words.awk,
-	"sed":  words.sed, "go": words.golang, "compgen": words.completes, "complete": words.completes,
-	"enable": words.loads, "hash": words.loads, "bind": words.loads, "fc": words.loads, "mapfile": words.callback,
-	"readarray": words.callback,
-	"test":      words.subscripts, "[": words.subscripts, "unset": words.subscripts, "read": words.subscripts,
-	"printf": words.subscripts, "let": words.subscripts, "wait": words.subscripts,
-	"sort": optioned("", "--compress-program"), "split": optioned("", "--filter"),
-	"rg": optioned("", "--pre", "--hostname-bin"), "rsync": optioned("BTfM", "-e", "--rsh", "--rsync-path"),
-	"ssh": words.remote, "scp": optioned("cDiJlPX", "-S", "-o", "-F"), "sftp": optioned("BbcDiJlPRsX", "-S", "-o", "-F"),
-	"man": optioned("CRLmMeErsS", "-P", "--pager", "-H", "--html"), "zip": optioned("", "-TT", "--unzip-command"),
-	"gdb": words.any, "lldb": words.any, "vim": words.any, "vi": words.any, "nvim": words.any, "ex": words.any,
-	"ed": words.any, "emacs": words.any, "less": words.any, "more": words.any, "expect": words.any,
-	"parallel": words.any, "entr": words.any, "bwrap": words.wraps, "firejail": words.wraps, "proot": words.wraps,
-	"unshare": words.wraps, "nsenter": words.wraps, "setpriv": words.wraps, "systemd-run": words.wraps,
-	"pkexec":   words.wraps,
-	"torsocks": words.wraps, "proxychains": words.wraps, "proxychains4": words.wraps, "rlwrap": words.wraps,
-	"catchsegv": words.wraps,
-	"linux64":   words.wraps, "linux32": words.wraps, "arch": words.wraps, "numactl": words.wraps,
-	"cpulimit": words.wraps,
-	"prlimit":  words.wraps, "hyperfine": words.any, "direnv": words.wraps, "mise": words.wraps,
-	"asdf": words.wraps, "nix": words.any,
-	"nix-shell": words.any, "tmux": words.any, "screen": words.any, "xvfb-run": words.wraps,
-	"valgrind": words.wraps,
-	"perf":     words.wraps, "rr": words.wraps, "coreutils": words.wraps, "run-parts": words.any,
-	"start-stop-daemon": words.wraps,
-	"at":                words.any, "batch": words.any, "crontab": words.any, "dtach": words.wraps, "abduco": words.wraps,
-	"socat": words.any,
-	"ncat":  words.any, "m4": words.any, "dc": words.any, "openvt": words.wraps, "choom": words.wraps,
-	"uclampset": words.wraps,
-	"logsave":   words.wraps, "eatmydata": words.wraps, "cgexec": words.wraps, "aa-exec": words.wraps,
-	"runcon": words.wraps, "capsh": words.wraps, "newgrp": words.any, "sg": words.any,
-	"trickle": words.wraps, "pv": words.wraps,
-	"uv": words.wraps, "uvx": words.wraps, "pipx": words.wraps, "poetry": words.wraps, "pdm": words.wraps,
-	"conda": words.wraps,
-	"npx":   words.wraps, "pnpx": words.wraps, "bunx": words.wraps, "bundle": words.wraps, "sqlite3": words.any,
+// special are programs whose grammar is their own, by what reads their words.
+var special = []struct {
+	names string // with a space on both sides of each
+	read  func(words) Found
+}{
+	{" find ", words.find},
+	{" fd fdfind ", words.fd},
+	{" eval ", words.eval},
+	{" source . ", words.source},
+	{" trap ", words.trap},
+	{" alias ", words.alias},
+	{" su runuser script flock ", words.scripted},
+	{" make gmake ", words.make},
+	{" git ", words.git},
+	{" tar bsdtar ", words.tar},
+	{" awk gawk mawk nawk ", words.awk},
+	{" sed ", words.sed},
+	{" go ", words.golang},
+	{" compgen complete ", words.completes},
+	{" enable hash bind fc ", words.loads},
+	{" mapfile readarray ", words.callback},
+	{" test [ unset read printf let wait ", words.subscripts},
+	{" sort ", optioned("", "--compress-program")},
+	{" split ", optioned("", "--filter")},
+	{" rg ", optioned("", "--pre", "--hostname-bin")},
+	{" rsync ", optioned("BTfM", "-e", "--rsh", "--rsync-path")},
+	{" ssh ", words.remote},
+	{" scp ", optioned("cDiJlPX", "-S", "-o", "-F")},
+	{" sftp ", optioned("BbcDiJlPRsX", "-S", "-o", "-F")},
+	{" man ", optioned("CRLmMeErsS", "-P", "--pager", "-H", "--html")},
+	{" zip ", optioned("", "-TT", "--unzip-command")},
+	{" gdb lldb vim vi nvim ex ed emacs less more expect parallel entr hyperfine nix nix-shell tmux" +
+		" screen run-parts at batch crontab socat ncat m4 dc newgrp sg sqlite3 ", words.any},
+	{" bwrap firejail proot unshare nsenter setpriv systemd-run pkexec torsocks proxychains proxychains4" +
+		" rlwrap catchsegv linux64 linux32 arch numactl cpulimit prlimit direnv mise asdf xvfb-run valgrind" +
+		" perf rr coreutils start-stop-daemon dtach abduco openvt choom uclampset logsave eatmydata cgexec" +
+		" aa-exec runcon capsh trickle pv uv uvx pipx poetry pdm conda npx pnpx bunx bundle ", words.wraps},
+}
+
+// specially is what reads the words of a program with a grammar of its own, or nil.
+func specially(name string) func(words) Found {
+	for _, s := range special {
+		if !strings.Contains(name, " ") && strings.Contains(s.names, " "+name+" ") {
+			return s.read
+		}
+	}
+	return nil
 }
 
 // wraps is a program that starts a command that ends its words.

@@ -40,7 +40,7 @@ type Script struct {
 func Known(name string) bool {
 	name = Name(name)
 	_, form := forms()[name]
-	_, more := special[name]
+	more := specially(name) != nil
 	return form || more || Interpreter(name) || loader(name)
 }
 
@@ -75,8 +75,8 @@ func Of(argv []string, known []bool) Found {
 	w := words{argv, known}
 	name := Name(argv[0])
 	switch {
-	case special[name] != nil:
-		return special[name](w)
+	case specially(name) != nil:
+		return specially(name)(w)
 	case shells()[name]:
 		return w.shell()
 	case Interpreter(name):
