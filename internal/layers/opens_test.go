@@ -36,6 +36,7 @@ var opened = map[string]string{
 	"internal/work/apply/room.go":                                 "names in directories that a patch of the user's empties",
 	"internal/work/changes/author/author.go":                      "what the user asks the author of; for clients the tree reads",
 	"internal/work/changes/present/present.go":                    "names of directories in what undo would remove",
+	"internal/work/changes/moved/moved.go":                        "the names in the workspace, for a file that is gone; contents are read by the tree",
 	"internal/work/check/treehash/stat_darwin.go":                 "hashes the workspace; no content leaves it",
 	"internal/work/check/treehash/stat_linux.go":                  "the same",
 	"internal/work/check/treehash/stat_other.go":                  "the same",

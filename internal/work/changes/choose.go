@@ -35,6 +35,8 @@ type Choice struct {
 	Last int
 	// Conflicts says what becomes of a file that was changed since in the same place.
 	Conflicts settle.Way
+	// Follow takes changes back in the file that a plan names as Moved.
+	Follow bool
 
 	ids named.IDs // Session, Turn and Call, and which of them are whole
 }

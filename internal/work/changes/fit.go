@@ -8,6 +8,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/settle"
 )
 
 // fit sees to it that files are in directories and that only directories go in which
@@ -62,7 +63,7 @@ func (w *inverter) standOn(p string) {
 				return // what is above a root cannot be looked at
 			}
 			if img != nil {
-				w.note(p, Conflict, dir+" is "+kindName(img)+" now")
+				w.note(p, Conflict, dir+" is "+settle.KindOf(img)+" now")
 				return
 			}
 			continue
@@ -72,14 +73,10 @@ func (w *inverter) standOn(p string) {
 		case is == nil && present.IsDir(pl.was):
 			pl.is = pl.was // it is needed
 		case is != nil:
-			w.note(p, Conflict, dir+" is "+kindName(is)+" now")
+			w.note(p, Conflict, dir+" is "+settle.KindOf(is)+" now")
 			return
 		}
 	}
-}
-
-func kindName(i *delta.Image) string {
-	return map[delta.Kind]string{delta.Symlink: "a link", delta.File: "a file"}[i.Kind]
 }
 
 // left names something that stays in a directory which is to go, or returns "".

@@ -9,6 +9,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/settle"
 )
 
 // PlanEdits works out how to take single edits of a call back, merged into the
@@ -69,11 +70,11 @@ func (r Reader) without(steps []step, path string, part diff.Part) (step, error)
 	}
 	pre, err := r.load(s.pre)
 	if err != nil {
-		return step{}, errors.New(lostNote(err))
+		return step{}, errors.New(settle.Lost(err))
 	}
 	post, err := r.load(s.post)
 	if err != nil {
-		return step{}, errors.New(lostNote(err))
+		return step{}, errors.New(settle.Lost(err))
 	}
 	data, err := part.Without(pre.Data, post.Data)
 	if err != nil {

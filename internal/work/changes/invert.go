@@ -14,7 +14,6 @@ import (
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/store"
 )
 
 // inverter takes steps back, the newest first, on a picture of the present.
@@ -26,6 +25,8 @@ type inverter struct {
 	state     map[string]*place // by path
 	files     map[string]*FilePlan
 	conflicts settle.Way
+	follows   bool // changes of a file that is gone are taken back where it may be
+	where     map[string]string
 }
 
 // place is one path: what is there, and what it becomes.
@@ -36,7 +37,7 @@ type place struct {
 
 func newInverter(r Reader, b *book, look present.Look) *inverter {
 	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
-		files: map[string]*FilePlan{}}
+		files: map[string]*FilePlan{}, where: map[string]string{}}
 }
 
 func (w *inverter) run(steps []step) {
@@ -108,7 +109,13 @@ func (w *inverter) back(s step) {
 	if !ok {
 		return
 	}
+	if at, pl, ok = w.moved(at, pl, s); !ok {
+		return
+	}
 	next, outcome, note := w.rebase(at, s.post, s.pre, pl.is)
+	if to := w.where[at]; to != "" && outcome == Unchanged && w.conflicts != settle.Ours {
+		outcome, note = Conflict, "it is gone" // from here, and not for good
+	}
 	w.note(at, outcome, note)
 	if outcome == Restored || outcome == Merged {
 		pl.is = next
@@ -123,7 +130,7 @@ func (w *inverter) modeBack(s step) {
 	}
 	switch now := pl.is; {
 	case !present.IsDir(now):
-		w.stands(s.path, gone(now))
+		w.stands(s.path, settle.Gone(now))
 	case now.Mode == s.pre.Mode:
 		w.note(s.path, Unchanged, "")
 	case now.Mode == s.post.Mode, s.post.Mode == ledger.AnyMode, w.conflicts == settle.Theirs:
@@ -147,14 +154,6 @@ func (w *inverter) stands(path, why string) {
 	w.note(path, Conflict, why)
 }
 
-// gone says why something that is needed is not there.
-func gone(now *delta.Image) string {
-	if now == nil {
-		return "it is gone"
-	}
-	return "something else is there now"
-}
-
 // moveBack takes a move back: what came to be at made.path returns to gone.path,
 // with what was changed in it since.
 func (w *inverter) moveBack(gone, made step) {
@@ -162,6 +161,9 @@ func (w *inverter) moveBack(gone, made step) {
 	src, ok := w.place(at, made.post)
 	dst, ok2 := w.place(gone.path, gone.post)
 	if !ok || !ok2 {
+		return
+	}
+	if at, src, ok = w.moved(at, src, made); !ok {
 		return
 	}
 	if present.Same(src.is, made.pre) && dst.is.Same(gone.pre) {
@@ -222,7 +224,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	case now.Same(pre):
 		full, err := w.load(path, post)
 		if err != nil {
-			return nil, Missing, lostNote(err)
+			return nil, Missing, settle.Lost(err)
 		}
 		if w.reader.Fault == LoseMode && full != nil && full.Kind == delta.File {
 			worse := *full
@@ -239,7 +241,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 			c.Post, lost = w.load(path, post)
 		}
 		if lost != nil {
-			return nil, Missing, lostNote(lost)
+			return nil, Missing, settle.Lost(lost)
 		}
 		out, err = delta.Rebase(c, now)
 	}
@@ -251,7 +253,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 		if w.conflicts == settle.Theirs {
 			full, err := w.load(path, post)
 			if err != nil {
-				return nil, Missing, lostNote(err)
+				return nil, Missing, settle.Lost(err)
 			}
 			c.Post = full
 		}
@@ -262,7 +264,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	}
 	full, err := w.load(path, out.Post)
 	if err != nil {
-		return nil, Missing, lostNote(err)
+		return nil, Missing, settle.Lost(err)
 	}
 	if full.Same(now) {
 		return now, Unchanged, ""
@@ -278,7 +280,7 @@ func (w *inverter) rebaseKind(path string, pre, post, now *delta.Image) (next *d
 	case present.Same(now, pre):
 		full, err := w.load(path, post)
 		if err != nil {
-			return nil, Missing, lostNote(err)
+			return nil, Missing, settle.Lost(err)
 		}
 		return full, Restored, ""
 	case present.IsDir(post) && now == nil:
@@ -288,7 +290,7 @@ func (w *inverter) rebaseKind(path string, pre, post, now *delta.Image) (next *d
 	case present.IsDir(now):
 		return nil, Conflict, "a directory is there now"
 	}
-	return nil, Conflict, gone(now)
+	return nil, Conflict, settle.Gone(now)
 }
 
 // load is the reader's, which may also find the content that path had elsewhere.
@@ -305,13 +307,6 @@ func (w *inverter) load(path string, img *delta.Image) (*delta.Image, error) {
 	found.Data, found.Loaded = data, true
 	found.Size, found.Sum = int64(len(data)), delta.SumOf(data) // the sum may have been a stand-in
 	return &found, nil
-}
-
-func lostNote(err error) string {
-	if errors.Is(err, store.ErrDamaged) {
-		return "its earlier content is damaged in the store"
-	}
-	return "its earlier content was not kept"
 }
 
 // given reports whether a path was given up: it stays as it is.
@@ -375,6 +370,7 @@ func (w *inverter) result(p *Plan) {
 	slices.Reverse(p.prune)
 	delta.Pair(p.Set)
 	p.Files = w.told()
+	w.tellMoved(p)
 }
 
 // change enters what becomes of one path into p.

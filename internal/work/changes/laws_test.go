@@ -15,7 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
+	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 )
 
@@ -45,6 +48,8 @@ type world struct {
 	fault   Fault
 	alone   bool // nobody but Kerf changes anything
 	merges  int
+	// followed counts files that were changed where others had moved them without a word.
+	followed int
 }
 
 func newWorld(draw source, fault Fault, alone bool) *world {
@@ -74,7 +79,22 @@ func (w *world) look() present.Look {
 	return present.Look{
 		At:    func(path string) (*delta.Image, error) { return w.files[path], nil },
 		Names: func(string) ([]string, error) { return nil, nil },
+		Moved: w.like,
 	}
+}
+
+// like finds a file that moved without a word.
+func (w *world) like(s moved.Search) string {
+	best, found := s.Least-1, ""
+	for _, p := range w.paths() {
+		if img := w.files[p]; img == nil || img.Kind != delta.File || s.Known(p) {
+			continue
+		}
+		if n := diff.Similarity(s.Image.Data, w.files[p].Data); n > best {
+			best, found = n, p
+		}
+	}
+	return found
 }
 
 func (w *world) reader() Reader { return Reader{Images: w, Base: "/w", Fault: w.fault} }
@@ -125,8 +145,12 @@ func (w *world) change(kind string) delta.Set {
 	have := w.paths()
 	var set delta.Set
 	path := names[w.draw(len(names))]
+	what := w.draw(6)
+	if kind == "foreign" && what%5 == 0 {
+		path, what = "/w/"+w.word("moved"), 0
+	}
 	now := w.files[path]
-	switch what := w.draw(6); {
+	switch {
 	case what == 0 && len(have) > 0 && now == nil: // a move
 		from := have[w.draw(len(have))]
 		img := w.files[from]
@@ -219,6 +243,7 @@ func (w *world) choice() Choice {
 	case 3:
 		c.Turn, c.Session, c.Later = fmt.Sprintf("t%d", 1+w.draw(max(w.turn, 1))), "s", true
 	}
+	c.Follow = w.draw(2) == 0
 	return c
 }
 
@@ -255,6 +280,9 @@ func (w *world) takeBack(c Choice) string {
 		if f.Outcome == Merged {
 			w.merges++
 		}
+		if w.recordless(f.Path) {
+			w.followed++
+		}
 	}
 	if c.Redo {
 		return ""
@@ -266,6 +294,13 @@ func (w *world) takeBack(c Choice) string {
 		}
 	}
 	return w.thereAndBack(before)
+}
+
+// recordless reports whether no entry but the last tells how something came to a path.
+func (w *world) recordless(path string) bool {
+	return path != "/w/a" && path != "/w/b" && !slices.ContainsFunc(w.entries[:len(w.entries)-1], func(e ledger.Entry) bool {
+		return slices.ContainsFunc(e.Changes, func(c ledger.Change) bool { return c.Path == path })
+	})
 }
 
 // thereAndBack redoes what was just undone, compares with before, and sometimes
@@ -371,6 +406,91 @@ func TestLawsCatchFaults(t *testing.T) {
 			continue
 		}
 		t.Logf("fault %d caught after %d histories: %.80s", fault, tries, caught)
+	}
+}
+
+// TestLawsMeetFilesThatMoved: the histories of the laws have files that others moved without a
+// word, and undos that follow them.
+func TestLawsMeetFilesThatMoved(t *testing.T) {
+	followed := 0
+	for seed := range uint64(5000) {
+		broken, w := live(rand.New(rand.NewPCG(seed, 2)).IntN, NoFault, false)
+		if broken != "" {
+			t.Fatalf("%d: %s\n%s", seed, broken, w.story())
+		}
+		followed += w.followed
+	}
+	if t.Logf("%d files followed", followed); followed < 20 {
+		t.Errorf("only %d files were followed", followed)
+	}
+}
+
+// TestAFileThatSomebodyMoved is named by a conflict, and is what --follow is about. One that is to
+// go goes where it is the same only.
+func TestAFileThatSomebodyMoved(t *testing.T) {
+	body := "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
+	for _, c := range []struct {
+		name, pre, post, now, want string // want is what the file becomes; gone where it goes
+		conflict                   string
+	}{
+		{"an edit", body, strings.Replace(body, "two", "2", 1), strings.Replace(body, "two", "2", 1), body, ""},
+		{"edited since", body, strings.Replace(body, "two", "2", 1), strings.Replace(body, "two", "2", 1) + "mine\n",
+			body + "mine\n", ""},
+		{"edited there since", body, strings.Replace(body, "two", "2", 1), strings.Replace(body, "two", "mine", 1), "",
+			"line 2 was changed since"},
+		{"something else", body, strings.Replace(body, "two", "2", 1), "nothing of it\n", "", "it is gone"},
+		{"made", "", body, body, "gone", ""},
+		{"made and edited since", "", body, body + "mine\n", body + "mine\n", ""}, // stays: nothing is left of it at its path
+	} {
+		w := newWorld(func(int) int { return 0 }, NoFault, true)
+		w.files = map[string]*delta.Image{}
+		var pre *delta.Image
+		if c.pre != "" {
+			pre = w.keep(delta.NewFile([]byte(c.pre), 0o644))
+			w.files["/w/x"] = pre
+		}
+		_ = w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool},
+			delta.Set{{Path: "/w/x", Pre: pre, Post: delta.NewFile([]byte(c.post), 0o644)}})
+		delete(w.files, "/w/x")
+		w.files["/w/elsewhere/y"] = w.keep(delta.NewFile([]byte(c.now), 0o644))
+		like := c.conflict != "it is gone" && c.want != c.now // what is not told of is not much like it
+		p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look())
+		if err != nil || (p.Problem != "") != (like || c.conflict != "") {
+			t.Errorf("%s: problem %q, error %v", c.name, p.Problem, err)
+		}
+		if like != (p.Files[0].Moved == "/w/elsewhere/y") || like && !strings.HasSuffix(p.Files[0].Note,
+			"it is gone, and elsewhere/y is much like it") {
+			t.Errorf("%s: %+v", c.name, p.Files)
+		}
+		if p, err = w.reader().plan(newBook(w.entries), Choice{Follow: true}, w.look()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(p.Problem, c.conflict) || (p.Problem == "") != (c.conflict == "") {
+			t.Errorf("%s: followed: %q", c.name, p.Problem)
+			continue
+		}
+		if p.Problem == "" {
+			err = w.do(p)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		switch now := w.files["/w/elsewhere/y"]; {
+		case c.conflict != "":
+			if now == nil || string(now.Data) != c.now {
+				t.Errorf("%s: a conflict wrote %v", c.name, now)
+			}
+		case c.want == "gone":
+			if now != nil {
+				t.Errorf("%s: it stays", c.name)
+			}
+		case now == nil || string(now.Data) != c.want:
+			t.Errorf("%s: %v", c.name, now)
+		}
+		if p, err = w.reader().plan(newBook(w.entries), Choice{Conflicts: settle.Ours}, w.look()); c.conflict != "" &&
+			(err != nil || p.Problem != "" || len(p.Set) > 0) {
+			t.Errorf("%s: ours: %+v %v", c.name, p, err)
+		}
 	}
 }
 

@@ -35,7 +35,8 @@ func (f FilePlan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Path pathname.Path `json:"path"`
 		plain
-	}{pathname.Path(f.Path), plain(f)})
+		Moved pathname.Path `json:"moved,omitempty"`
+	}{pathname.Path(f.Path), plain(f), pathname.Path(f.Moved)})
 }
 
 // Whole reports whether all that was named was brought back, or is as it was already.
@@ -107,23 +108,7 @@ func (r Reader) Undo(ctx context.Context, w *txn.Workspace, c Choice, o UndoOpti
 	out, err := plan.Commit(ctx, w, txn.Origin{Tool: verb, Client: "kerf " + verb})
 	report.Warnings = out.Strays()
 	if err == nil {
-		plan.stayed(out, report.Files)
+		plan.stayed(out.Entry, &report.Files)
 	}
 	return report, err
-}
-
-// stayed corrects the outcomes of directories that were to go and were not empty any
-// more.
-func (p *Plan) stayed(out txn.Outcome, files []FilePlan) {
-	gone := map[string]bool{}
-	if out.Entry != nil {
-		for _, d := range out.Entry.Gone {
-			gone[string(d.Path)] = true
-		}
-	}
-	for i, f := range files {
-		if f.Outcome == Restored && slices.Contains(p.prune, f.Path) && !gone[f.Path] {
-			files[i].Outcome, files[i].Note = Unchanged, "it is not empty"
-		}
-	}
 }

@@ -41,6 +41,8 @@ type FilePlan struct {
 	Note    string `json:"note,omitempty"`
 	// Removed says that the file goes, or would go.
 	Removed bool `json:"removed,omitempty"`
+	// Moved is where the file may be, which is gone: something much like it is there.
+	Moved string `json:"moved,omitempty"`
 }
 
 // Plan is an undo or redo that is worked out and not done.
@@ -112,7 +114,7 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 		return p, nil
 	}
 	w := newInverter(r, b, look)
-	w.conflicts = c.Conflicts
+	w.conflicts, w.follows = c.Conflicts, c.Follow
 	steps := p.steps(b, c)
 	for _, s := range steps {
 		w.selected[atom{s.seq, s.path}] = true
@@ -174,15 +176,7 @@ func unseen(left []Left) string {
 		names = append(names, l.Path)
 	}
 	slices.Sort(names)
-	return "nobody saw who changed " + few(slices.Compact(names))
-}
-
-// few is the first of some names, and how many more there are.
-func few(names []string) string {
-	if more := len(names) - 5; more > 0 {
-		names = append(names[:5:5], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return "nobody saw who changed " + settle.Few(slices.Compact(names))
 }
 
 // step is one entry's change of one path, or several that follow each other. Images
@@ -271,7 +265,7 @@ func (p *Plan) settle() {
 	case missing > 0 && others == 0:
 		p.Problem = "none of it can be brought back: the earlier contents were not kept"
 	case len(p.Files) == 0 && !p.Redo && len(lost) > 0:
-		p.Problem = "none of it can be brought back: " + few(lost)
+		p.Problem = "none of it can be brought back: " + settle.Few(lost)
 	}
 	if p.Problem != "" {
 		p.Set, p.make, p.prune, p.chmod = nil, nil, nil, nil
@@ -330,14 +324,14 @@ func (p *Plan) Commit(ctx context.Context, w *txn.Workspace, o txn.Origin) (txn.
 	}
 	out, err := conflicting(w.Commit(ctx, p.Set, co))
 	if err == nil {
-		p.sayStayed(out.Entry)
+		p.stayed(out.Entry, &p.Files)
 	}
 	return out, err
 }
 
-// sayStayed tells of directories that were to go, could not be looked into, and stay because
+// stayed tells in files of directories that were to go, could not be looked into, and stay because
 // something is in them.
-func (p *Plan) sayStayed(e *ledger.Entry) {
+func (p *Plan) stayed(e *ledger.Entry, files *[]FilePlan) {
 	for _, dir := range p.prune {
 		if e != nil && slices.ContainsFunc(e.Gone, func(d ledger.Dir) bool { return string(d.Path) == dir }) {
 			continue
@@ -346,10 +340,10 @@ func (p *Plan) sayStayed(e *ledger.Entry) {
 			continue
 		}
 		stays := FilePlan{Path: dir, Outcome: Unchanged, Note: "directory: something is in it"}
-		if i := slices.IndexFunc(p.Files, func(f FilePlan) bool { return f.Path == dir }); i >= 0 {
-			p.Files[i] = stays
+		if i := slices.IndexFunc(*files, func(f FilePlan) bool { return f.Path == dir }); i >= 0 {
+			(*files)[i] = stays
 		} else {
-			p.Files = append(p.Files, stays)
+			*files = append(*files, stays)
 		}
 	}
 }

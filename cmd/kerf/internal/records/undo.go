@@ -28,6 +28,7 @@ beginning of a comment: quote it, or leave it out.)
 Where a file was changed since in the same place, that is a conflict: it names the file, writes nothing,
 and the exit code is 1. --merge writes both into the file, with markers; --ours leaves those lines as they
 are now; --theirs takes them back, too; --skip leaves such files alone. Older turns can always be named.
+Where a file was moved since, --follow takes the change back in the file that the conflict names.
 
 What nobody saw being changed may be the work of others. Kerf leaves it alone, names it, and the
 exit code is 1. To take it back, too, name its PATH, or its --entry, or give --unproven.
@@ -70,6 +71,7 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 		}
 	}
 	o.settling.AddFlags(cmd, "in conflicts, take those lines back, too")
+	f.BoolVar(&o.Follow, "follow", false, "go on in the file that a conflict names as much like one that is gone")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done; write nothing")
 	f.BoolVar(&o.asJSON, "json", false, "print the report as JSON and ask nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
@@ -227,6 +229,9 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 	}
 	hint := "nothing was written; settle it with --merge (markers), --theirs, --ours or --skip, or name the paths that " +
 		"fit;\n      an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
+	if slices.ContainsFunc(r.Files, func(f changes.FilePlan) bool { return f.Moved != "" }) {
+		hint = "nothing was written; if it was moved: --follow takes the change back where it is now, --ours leaves it"
+	}
 	if !slices.ContainsFunc(r.Files, func(f changes.FilePlan) bool { return f.Outcome == changes.Conflict }) {
 		hint = "nothing was written; an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
 )
@@ -22,6 +23,8 @@ type Look struct {
 	At func(path string) (*delta.Image, error)
 	// Names lists a directory, with ErrShut as At.
 	Names func(dir string) ([]string, error)
+	// Moved returns where a file may be that is gone, or "". Nil never knows.
+	Moved func(moved.Search) string
 }
 
 // Directory is the kind of the image of a directory, which has a mode and nothing
@@ -66,6 +69,16 @@ func In(t *tree.Tree) Look {
 				names = append(names, e.Name())
 			}
 			return names, err
+		},
+		Moved: func(s moved.Search) string {
+			s.Roots = t.Roots()
+			s.Read = func(p string) (*delta.Image, error) {
+				if t.Hidden(p) {
+					return nil, nil
+				}
+				return t.ReadEntry(p, s.Image.Size*2+1)
+			}
+			return s.Find()
 		},
 	}
 }

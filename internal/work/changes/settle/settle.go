@@ -3,11 +3,14 @@
 package settle
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"kerf/internal/text/charset"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/merge"
+	"kerf/internal/work/store"
 )
 
 // Way says what becomes of files that were changed since in the same place. The zero value
@@ -86,4 +89,33 @@ func Note(c *delta.ConflictError, now, post *delta.Image) string {
 		return "something else is there now"
 	}
 	return "it was changed since in a way that cannot be merged"
+}
+
+// Gone tells why something that is needed is not there.
+func Gone(now *delta.Image) string {
+	if now == nil {
+		return "it is gone"
+	}
+	return "something else is there now"
+}
+
+// Lost tells why a content is not to be had.
+func Lost(err error) string {
+	if errors.Is(err, store.ErrDamaged) {
+		return "its earlier content is damaged in the store"
+	}
+	return "its earlier content was not kept"
+}
+
+// KindOf is what is there, in words.
+func KindOf(i *delta.Image) string {
+	return map[delta.Kind]string{delta.Symlink: "a link", delta.File: "a file"}[i.Kind]
+}
+
+// Few is the first of some names, and how many more there are.
+func Few(names []string) string {
+	if more := len(names) - 5; more > 0 {
+		names = append(names[:5:5], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }
