@@ -57,9 +57,10 @@ func Prefix(argv []string) (prefix []string, whole bool) {
 
 // offer fills in the rules that the user may choose. A line that is not plain or
 // that does harm can only be allowed as it is. A rule that lets a command out of the
-// sandbox is for exactly that command and the program that it starts now.
+// sandbox is for exactly that command and the program that it starts now. Where another
+// rule asks, one that allows would change nothing.
 func (j *Judgement) offer(p *Parsed, c Command, h Harm) {
-	if !p.Plain() || h.Level > Ordinary || len(p.Doubts) > 0 || j.Unsandboxed && len(p.Commands) != 1 {
+	if strings.HasPrefix(j.By, "rule ") || !p.Plain() || h.Level > Ordinary || len(p.Doubts) > 0 || j.Unsandboxed && len(p.Commands) != 1 {
 		return
 	}
 	var wanted []string

@@ -360,6 +360,11 @@ func (p *Parsed) add(s Simple, depth int) {
 		return
 	}
 	for _, span := range f.Commands {
+		for _, word := range argv[min(1, span.From):span.From] { // env and sudo set variables for what they start
+			if name, value, ok := strings.Cut(word, "="); ok {
+				p.set(name, value, depth)
+			}
+		}
 		p.started(s, span, depth)
 	}
 	for _, script := range f.Scripts {
@@ -448,13 +453,17 @@ func (p *Parsed) assigns(all []*syntax.Assign, printer *syntax.Printer, depth in
 		if a.Name == nil || a.Value == nil {
 			continue
 		}
-		value := wordOf(a.Value, printer)
-		if steersPrograms(a.Name.Value, value.Text) {
-			p.sets = a.Name.Value
-		}
-		if strings.ContainsAny(value.Text, " \t\n") {
-			p.perhaps(value.Text, depth)
-		}
+		p.set(a.Name.Value, wordOf(a.Value, printer).Text, depth)
+	}
+}
+
+// set looks at one variable that is set.
+func (p *Parsed) set(name, value string, depth int) {
+	if steersPrograms(name, value) {
+		p.sets = name
+	}
+	if strings.ContainsAny(value, " \t\n") {
+		p.perhaps(value, depth)
 	}
 }
 

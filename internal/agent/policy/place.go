@@ -123,11 +123,10 @@ func (w *wanderer) walk(s *syntax.Stmt, at []string) (well, badly []string) {
 		well, badly = w.walk(cmd.Y, not)
 		return union(first, well), badly
 	case *syntax.CallExpr:
-		if i, ok := w.p.calls[cmd]; ok {
-			w.dirs[i] = at
-			if s := w.p.Commands[i]; changesDir(s.Words[0].Text) {
-				return w.cd(s, at), at
-			}
+		i := w.p.calls[cmd] // each call of a plain line is one of its commands
+		w.dirs[i] = at
+		if s := w.p.Commands[i]; changesDir(s.Words[0].Text) {
+			return w.cd(s, at), at
 		}
 		return at, at
 	}
