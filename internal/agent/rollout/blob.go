@@ -23,7 +23,7 @@ const (
 const maxBlob = 64 << 20
 
 // SaveBlob keeps data in the session's directory, once, and returns its name:
-// its SHA-256 in hex.
+// its SHA-256 in hex. A later Sync or Close makes the name of the directory reach the disk.
 func (w *Writer) SaveBlob(data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	name := hex.EncodeToString(sum[:])
@@ -31,7 +31,12 @@ func (w *Writer) SaveBlob(data []byte) (string, error) {
 	if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 		return name, nil
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := os.Mkdir(dir, 0o700); {
+	case err == nil:
+		w.mu.Lock()
+		w.names = true
+		w.mu.Unlock()
+	case !errors.Is(err, fs.ErrExist):
 		return "", fmt.Errorf("save blob: %w", err)
 	}
 	if err := atomicfile.Write(filepath.Join(dir, name), data, 0o600); err != nil {

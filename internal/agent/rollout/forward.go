@@ -236,7 +236,7 @@ func firstLine(f io.ReaderAt, at, before int64, past func(int64) int64) (from, s
 		}
 	}
 	a := ahead{r: io.NewSectionReader(f, st, math.MaxInt64-st), at: st}
-	if st > 0 {
+	if at > 0 {
 		if _, _, err := a.next(); err != nil {
 			return 0, 0, false
 		}

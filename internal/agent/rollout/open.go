@@ -124,6 +124,9 @@ func (w *Writer) aside(r io.Reader) (name string, err error) {
 		if e := f.Close(); err == nil {
 			err = e
 		}
+		if err == nil {
+			err = atomicfile.SyncDir(w.dir) // what is copied is cut off next
+		}
 		if err != nil {
 			_ = os.Remove(path)
 			return "", err

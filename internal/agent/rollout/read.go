@@ -124,10 +124,8 @@ func (s *scanner) run(r io.Reader) error {
 		s.whole += n
 	}
 	s.order()
-	if n := len(s.records); n > 0 {
+	if n := len(s.records); n > 0 { // behind a mark there is one
 		s.lastHash = hash(s.records[n-1].Raw)
-	} else {
-		s.lastHash = s.mark.Prev
 	}
 	return nil
 }
@@ -262,7 +260,7 @@ func (s *scanner) order() {
 
 func (s *scanner) lastSeq() int64 {
 	if len(s.records) == 0 {
-		return s.mark.Seq
+		return 0
 	}
 	return s.records[len(s.records)-1].Seq
 }

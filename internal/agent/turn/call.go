@@ -204,24 +204,18 @@ func (r *round) recordCalls() {
 
 // ranCommand, structuredOf, exitOf, linesOf and planOf are what a record keeps of an outcome.
 func ranCommand(b protocol.Body) string {
-	if cmd, ok := b.(protocol.Command); ok {
-		return cmd.Command
-	}
-	return ""
+	cmd, _ := b.(protocol.Command)
+	return cmd.Command
 }
 
 func structuredOf(b protocol.Body) json.RawMessage {
-	if call, ok := b.(protocol.ToolCall); ok {
-		return call.Structured
-	}
-	return nil
+	call, _ := b.(protocol.ToolCall)
+	return call.Structured
 }
 
 func exitOf(b protocol.Body) *int {
-	if cmd, ok := b.(protocol.Command); ok {
-		return cmd.ExitCode
-	}
-	return nil
+	cmd, _ := b.(protocol.Command)
+	return cmd.ExitCode
 }
 
 func linesOf(b protocol.Body) int {

@@ -35,6 +35,7 @@ type world struct {
 	known     map[string]bool // inputs that reached history or came back
 	started   map[protocol.TurnID]int
 	ended     map[protocol.TurnID]int
+	recorded  map[protocol.TurnID]string // how it ended, by its record
 	stopped   map[protocol.TurnID]bool
 	needAsk   map[protocol.CallID]bool
 	again     map[protocol.CallID]int // how often a call was asked about anew
@@ -70,7 +71,8 @@ type stream struct {
 func newWorld(seed uint64, f Fault) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), streams: map[int]*stream{},
 		asks:  map[protocol.ApprovalID]protocol.CallID{},
-		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, stopped: map[protocol.TurnID]bool{},
+		known: map[string]bool{}, started: map[protocol.TurnID]int{}, ended: map[protocol.TurnID]int{}, recorded: map[protocol.TurnID]string{},
+		stopped: map[protocol.TurnID]bool{},
 		needAsk: map[protocol.CallID]bool{}, again: map[protocol.CallID]int{}, allowed: map[protocol.CallID]bool{}, runs: map[protocol.CallID]int{},
 		prepares: map[protocol.CallID]int{}, active: map[protocol.CallID]bool{}, alone: map[protocol.CallID]bool{}, open: map[protocol.ItemID]protocol.TurnID{},
 		goals: map[protocol.TurnID]string{}, passed: map[protocol.TurnID]bool{}, over: map[protocol.ItemID]bool{}}
@@ -339,8 +341,11 @@ func (w *world) keep(rec history.Record) {
 	case history.Compacted:
 		w.compacted(rec)
 	case history.EventRecord:
-		if rec.What == history.Rewound {
+		switch rec.What {
+		case history.Rewound:
 			w.anew, w.lastText = true, ""
+		case history.TurnCompleted, history.TurnFailed, history.TurnAborted:
+			w.recorded[rec.Turn] = rec.What
 		}
 	}
 }
@@ -389,9 +394,9 @@ func (w *world) event(t Told) {
 		if w.goals[t.Turn] != "" && !w.passed[t.Turn] {
 			w.broke("L13", "turn %s ended well, and its check did not pass", t.Turn)
 		}
-		w.end(t.Turn)
+		w.end(t.Turn, history.TurnCompleted)
 	case protocol.TurnFailed:
-		w.end(t.Turn)
+		w.end(t.Turn, history.TurnFailed)
 	case protocol.TurnAborted:
 		for _, in := range m.Undelivered {
 			w.reached(in.Text)
@@ -400,7 +405,7 @@ func (w *world) event(t Told) {
 			w.broke("L12", "turn %s was aborted and a question is open", t.Turn)
 		}
 		if t.Turn != "" {
-			w.end(t.Turn)
+			w.end(t.Turn, history.TurnAborted)
 		}
 	case protocol.ItemStarted:
 		w.open[m.Item.ID] = t.Turn
@@ -434,8 +439,11 @@ func (w *world) itemOver(id protocol.ItemID) {
 	delete(w.open, id)
 }
 
-func (w *world) end(id protocol.TurnID) {
+func (w *world) end(id protocol.TurnID, as string) {
 	w.ended[id]++
+	if w.recorded[id] != as {
+		w.broke("L2", "turn %s ended as %s and is recorded as %q", id, as, w.recorded[id])
+	}
 	w.running = ""
 	clear(w.active)
 	if w.ended[id] > 1 {

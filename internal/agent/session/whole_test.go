@@ -1,0 +1,112 @@
+package session
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kerf/internal/agent/executor"
+	"kerf/internal/agent/rollout"
+	"kerf/internal/agent/turn"
+	"kerf/internal/protocol"
+)
+
+// TestASubmissionKeepsItsID: what comes of it is told with the id that the front end gave it.
+func TestASubmissionKeepsItsID(t *testing.T) {
+	c := begin(t, nil, says("one"))
+	if err := c.Submit(t.Context(), protocol.Submission{ID: "my-own", Op: input("go")}); err != nil {
+		t.Fatal(err)
+	}
+	c.until(is[protocol.TurnCompleted])
+	for _, e := range c.told {
+		if is[protocol.TurnStarted](e.Msg) && (e.Turn != "my-own" || e.Submission != "my-own") {
+			t.Errorf("the turn is %q of submission %q", e.Turn, e.Submission)
+		}
+	}
+	_ = c.Close()
+}
+
+// TestStoppingWhatHasEndedIsNothing: an answer and the wish to stop may cross.
+func TestStoppingWhatHasEndedIsNothing(t *testing.T) {
+	c := begin(t, nil, says("one"))
+	c.do(input("go"))
+	c.until(is[protocol.TurnCompleted])
+	_ = c.Close()
+	for _, e := range []turn.Effect{turn.StopModel{Round: 1}, turn.StopCall{Call: "c1"}, turn.StopWait{Timer: 1}} {
+		if !c.Session.start(e) {
+			t.Errorf("%#v ends the session", e)
+		}
+	}
+}
+
+// TestWhetherTheWorkTreeWasDirty is told as far as git says it in time: at once, before the end of the
+// session, or not at all.
+func TestWhetherTheWorkTreeWasDirty(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		dirty func(time.Duration) (bool, bool)
+		want  *bool
+	}{
+		"git says nothing": {nil, nil},
+		"not in time":      {func(time.Duration) (bool, bool) { return true, false }, nil},
+		"dirty":            {func(time.Duration) (bool, bool) { return true, true }, &yes},
+		"clean":            {func(time.Duration) (bool, bool) { return false, true }, &no},
+		"late":             {func(within time.Duration) (bool, bool) { return true, within > 0 }, &yes},
+		"slow":             {func(within time.Duration) (bool, bool) { return true, within >= time.Minute }, nil},
+	} {
+		s, dir := recorded(t, func(_ *conversation, o *Options) { o.Dirty = c.dirty }, says("done"))
+		s.do(input("go"))
+		s.until(is[protocol.TurnCompleted])
+		_ = s.Close()
+		m, err := rollout.LoadMetadata(dir)
+		if err != nil || (m.Git.Dirty == nil) != (c.want == nil) || c.want != nil && *m.Git.Dirty != *c.want {
+			t.Errorf("%s: %v, %v", name, m.Git.Dirty, err)
+		}
+	}
+	asked := false
+	s, dir := recorded(t, func(_ *conversation, o *Options) {
+		o.Dirty = func(time.Duration) (bool, bool) { asked = true; return true, true }
+	})
+	_ = s.Close()
+	if _, err := os.Stat(filepath.Join(dir, "metadata.json")); err == nil || asked {
+		t.Errorf("a session without a turn has metadata (%v) or waited for git (%t)", err, asked)
+	}
+}
+
+// TestTheOutlineFollowsALongTurn: who looks at a session in the midst of a long turn reads little of
+// its record, so the outline is brought up to date while it grows.
+func TestTheOutlineFollowsALongTurn(t *testing.T) {
+	kept := func(dir string) bool { _, err := os.Stat(filepath.Join(dir, "rollout.outline")); return err == nil }
+	second, release := make(chan struct{}), make(chan struct{})
+	c, dir := recorded(t, func(c *conversation, _ *Options) {
+		n := 0
+		c.exec.run = func(ctx context.Context, _ turn.Run, _ executor.Live) turn.Outcome {
+			if n++; n == 2 { // the first is recorded
+				close(second)
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+			}
+			return turn.Outcome{Text: strings.Repeat("a long line of output\n", 250_000), Success: true}
+		}
+	}, calls("c1"), calls("c2"), says("done"))
+	c.do(input("go"))
+	c.until(func(protocol.Msg) bool {
+		select {
+		case <-second:
+			return true
+		default:
+			return false
+		}
+	})
+	if !kept(dir) {
+		t.Error("no outline of 5 MB in the midst of a turn")
+	}
+	close(release)
+	c.until(is[protocol.TurnCompleted])
+	_ = c.Close()
+}

@@ -1,0 +1,197 @@
+package turn
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/agent/history"
+	"kerf/internal/model"
+	"kerf/internal/protocol"
+)
+
+// TestWaitsBetweenAttempts double from 200 ms on, and end at half a minute.
+func TestWaitsBetweenAttempts(t *testing.T) {
+	want := []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond,
+		6400 * time.Millisecond, 12800 * time.Millisecond, 25600 * time.Millisecond, 30 * time.Second, 30 * time.Second}
+	for i, d := range want {
+		if got := backoff(i + 1); got != d {
+			t.Errorf("before attempt %d: %v, not %v", i+1, got, d)
+		}
+	}
+	if got := backoff(1000); got != 30*time.Second {
+		t.Errorf("before attempt 1000: %v", got)
+	}
+}
+
+// TestLimits: what is known of a model counts, then what the session was told, then nine tenths of
+// the window.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		o             Options
+		window, limit int
+	}{
+		{Options{}, 0, 0},
+		{Options{Window: 1000}, 1000, 900},
+		{Options{Window: 1000, Limits: func(string) (int, int) { return 0, 0 }}, 1000, 900},
+		{Options{Window: 1000, Limits: func(string) (int, int) { return 200, 0 }}, 200, 180},
+		{Options{Window: 1000, Limits: func(string) (int, int) { return 200, 50 }}, 200, 50},
+		{Options{Window: 1000, Limits: func(string) (int, int) { return 0, 50 }}, 1000, 50},
+		{Options{Window: 19}, 19, 9},
+	} {
+		if window, limit := c.o.limits("m"); window != c.window || limit != c.limit {
+			t.Errorf("window %d: %d and %d, not %d and %d", c.o.Window, window, limit, c.window, c.limit)
+		}
+	}
+}
+
+// TestACompactionWaitsForItsTime: one that is asked for while a turn runs comes before the turn's next
+// request or, where there is none, after the turn, once.
+func TestACompactionWaitsForItsTime(t *testing.T) {
+	asks := func(r CallModel) bool { return r.Compact }
+	c := New(Options{}, nil)
+	drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+	if reqs, told := drive(c, Submit{ID: "k", Op: protocol.Compact{}}, Submit{ID: "k2", Op: protocol.Compact{}}); len(reqs)+len(told) != 0 {
+		t.Errorf("at once: %+v, %+v", reqs, told)
+	}
+	if reqs, _ := drive(c, spoken(1, "done")...); len(reqs) != 0 {
+		t.Errorf("before the turn is over: %+v", reqs)
+	}
+	reqs, told := drive(c, Settled{Turn: "t1"})
+	if len(reqs) != 1 || !asks(reqs[0]) || len(toldOf[protocol.TurnCompleted](told)) != 1 {
+		t.Fatalf("after the turn: %+v, %+v", reqs, told)
+	}
+	id := c.turn.id
+	drive(c, spoken(2, "the summary")...)
+	reqs, told = drive(c, Gathered{Turn: id, Again: 1}, Settled{Turn: id}, Submit{ID: "t2", Op: say("go on")}, Gathered{Turn: "t2"})
+	if len(reqs) != 1 || asks(reqs[0]) || !strings.Contains(texts(reqs[0]), "the summary") {
+		t.Fatalf("then: %+v, %+v", reqs, told)
+	}
+	drive(c, Submit{ID: "k3", Op: protocol.Compact{}})
+	if reqs, _ = drive(c, calling(3, "c1", model.Usage{Input: 1}, model.Done{})...); len(reqs) != 1 || !asks(reqs[0]) {
+		t.Errorf("in the midst of a turn: %+v", reqs)
+	}
+}
+
+// TestWhatCannotBeRewound is told in words, and nothing is rewound.
+func TestWhatCannotBeRewound(t *testing.T) {
+	running := func() *Core {
+		c := New(Options{}, nil)
+		drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+		return c
+	}
+	idle := func() *Core {
+		c := running()
+		drive(c, spoken(1, "done")...)
+		drive(c, Settled{Turn: "t1"})
+		return c
+	}
+	inShell := func() *Core {
+		c := idle()
+		drive(c, Submit{ID: "sh", Op: protocol.Shell{Command: "make"}})
+		return c
+	}
+	undoing := func() *Core {
+		c := idle()
+		drive(c, Submit{ID: "u", Op: protocol.Undo{}})
+		return c
+	}
+	const busy = "a turn is running; interrupt it or wait for its end, then rewind"
+	for name, k := range map[string]struct {
+		core *Core
+		op   protocol.Rewind
+		want protocol.UndoReport
+	}{
+		"while a turn runs":    {running(), protocol.Rewind{Turn: "t1", Conversation: true}, protocol.UndoReport{Problem: busy}},
+		"while a command runs": {inShell(), protocol.Rewind{Turn: "t1", Conversation: true}, protocol.UndoReport{Problem: busy}},
+		"during an undo":       {undoing(), protocol.Rewind{Turn: "t1", Conversation: true}, protocol.UndoReport{Problem: busy}},
+		"nothing": {idle(), protocol.Rewind{Turn: "t1"},
+			protocol.UndoReport{Problem: "nothing to rewind is named; give the conversation, the files, or both"}},
+		"no such turn":     {idle(), protocol.Rewind{Turn: "t9", Conversation: true}, protocol.UndoReport{Problem: "there is no turn t9 in this session"}},
+		"the conversation": {idle(), protocol.Rewind{Turn: "t1", Conversation: true}, protocol.UndoReport{What: "the conversation since turn t1"}},
+	} {
+		_, told := drive(k.core, Submit{ID: "r", Op: k.op})
+		undone := toldOf[protocol.Undone](told)
+		if len(undone) != 1 {
+			t.Errorf("%s: told %+v", name, told)
+			continue
+		}
+		if d := cmp.Diff(k.want, undone[0].Report); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// TestNoToACallThatHasRunInPart: the model hears what it did so far, and what the user says.
+func TestNoToACallThatHasRunInPart(t *testing.T) {
+	command := protocol.CommandApproval{Command: "make install"}
+	for name, k := range map[string]struct {
+		prior *Outcome
+		words string
+		want  string
+	}{
+		"nothing ran":       {nil, "", "rejected by the user; it was not run"},
+		"nothing ran, why":  {nil, "not on this machine", "rejected by the user; it was not run. The user says: not on this machine"},
+		"a part ran":        {&Outcome{Text: "made 3 files", Success: true}, "", "made 3 files\nThe user did not allow more."},
+		"a part ran, why":   {&Outcome{Text: "made 3 files"}, "enough", "made 3 files\nThe user did not allow more. The user says: enough"},
+		"a part ran, first": {&Outcome{}, "enough", "\nThe user did not allow more. The user says: enough"},
+	} {
+		c := New(Options{}, nil)
+		drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"}, toolCall, Prepared{Call: "c1", Body: protocol.Command{Call: "c1", Command: "make"}},
+			Chunk{1, model.Done{}}, StreamEnded{Round: 1})
+		var records []history.Record
+		for _, in := range []Input{AskAgain{Call: "c1", Approval: protocol.Approval{Call: "c1", Command: &command}, Prior: k.prior},
+			Submit{ID: "a", Op: protocol.Answer{Approval: "ask_1", Decision: protocol.Deny, Words: k.words}}} {
+			records = append(records, c.Step(in).Records...)
+		}
+		var got []string
+		for _, r := range records {
+			if call, ok := r.(history.ToolCall); ok {
+				got = append(got, call.Result)
+			}
+		}
+		if len(got) != 1 || got[0] != k.want {
+			t.Errorf("%s: the model hears %q, not %q", name, got, k.want)
+		}
+	}
+}
+
+// TestCommandsOfTheUserEndWithTheirTurn: an interrupt stops each that runs, once.
+func TestCommandsOfTheUserEndWithTheirTurn(t *testing.T) {
+	for name, before := range map[string][]Input{"alone": nil, "beside the model": {Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"}}} {
+		c := New(Options{}, nil)
+		drive(c, before...)
+		var running []protocol.CallID
+		for _, id := range []string{"sh1", "sh2"} {
+			for _, e := range c.Step(Submit{ID: id, Op: protocol.Shell{Command: "make"}}).Effects {
+				if run, ok := e.(RunShell); ok {
+					running = append(running, run.Call)
+				}
+			}
+		}
+		var stopped []protocol.CallID
+		for range 2 {
+			for _, e := range c.Step(Submit{ID: "x", Op: protocol.Interrupt{}}).Effects {
+				if s, ok := e.(StopCall); ok {
+					stopped = append(stopped, s.Call)
+				}
+			}
+		}
+		if d := cmp.Diff(running, stopped); d != "" || len(running) == 0 {
+			t.Errorf("%s (-run +stopped):\n%s", name, d)
+		}
+	}
+}
+
+// TestWhatAnEstimateLacks counts from the next request on; one that was too high takes nothing away.
+func TestWhatAnEstimateLacks(t *testing.T) {
+	for _, k := range []struct{ sent, reported, extra int }{{100, 100, 0}, {100, 90, 0}, {100, 101, 1}, {100, 150, 50}, {0, 7, 7}} {
+		var v conversation
+		v.measured(protocol.Usage{Input: k.reported, Output: 5}, k.sent)
+		if v.extra != k.extra || v.context != k.reported+5 {
+			t.Errorf("%d estimated, %d reported: %d more, a context of %d", k.sent, k.reported, v.extra, v.context)
+		}
+	}
+}
