@@ -68,7 +68,8 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	shown := h.files.Beside(a.Set, m.Diff)
 	out, err := write(ctx, a.Set, o)
 	r, done := a.Result, committed{strays: out.Strays()}
-	r.Warnings = append(r.Warnings, tool.Warn("TEMPORARY_FILE_LEFT", done.strays)...)
+	strays := tool.Warn("TEMPORARY_FILE_LEFT", done.strays)
+	r.Warnings = append(r.Warnings, strays...)
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,
 			files.DiffOf(out.Committed, a.Set, shown()))
@@ -82,7 +83,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 		h.record.roots.Note(c.Path, c.Post)
 	}
 	if err != nil {
-		r = tool.Result{Warnings: r.Warnings, Error: h.commitRefusal(err)}
+		r = tool.Result{Warnings: strays, Error: h.commitRefusal(err)} // the others are about what was to be changed
 		if len(out.Committed) > 0 {
 			r.Error.Message += ". Written before the error and still in place: " + strings.Join(out.Committed.Paths(), ", ")
 		}

@@ -182,6 +182,7 @@ func (l *teller) doAnd(name string, args any, between func()) turn.Outcome {
 	l.tell("prepared", shown)
 	if p.Outcome != nil {
 		l.entries()
+		l.o.View.Record(historyCall(*p.Outcome)) // as a session does
 		return *p.Outcome
 	}
 	if between != nil {
@@ -207,6 +208,7 @@ func (l *teller) doAnd(name string, args any, between func()) turn.Outcome {
 		case turn.Finished:
 			l.tell("outcome", in.Outcome)
 			l.entries()
+			l.o.View.Record(historyCall(in.Outcome))
 			return in.Outcome
 		case turn.AskAgain:
 			shown := in

@@ -195,3 +195,37 @@ func TestWhatAnEstimateLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestWhereNobodyCanBeAsked: the model hears why the call did not run, and the call is shown as one that
+// failed for that reason.
+func TestWhereNobodyCanBeAsked(t *testing.T) {
+	const why = "not run: it needs the user's approval (it deletes) and this run has nobody to ask. Find a way that needs no " +
+		"approval, or tell the user to allow it: run with another --sandbox or approval policy"
+	for name, k := range map[string]struct{ shown, want protocol.Body }{
+		"a tool": {protocol.ToolCall{Call: "c1", Tool: "x"}, protocol.ToolCall{Call: "c1", Tool: "x", Error: why}},
+		"files":  {protocol.FileChange{Call: "c1"}, protocol.FileChange{Call: "c1", Error: why}},
+	} {
+		c := New(Options{Headless: true}, nil)
+		drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"}, toolCall)
+		var results []string
+		var ended []protocol.Item
+		for _, in := range []Input{Prepared{Call: "c1", Verdict: Ask, Body: k.shown, Approval: &protocol.Approval{Call: "c1", Reason: "it deletes"}},
+			Chunk{1, model.Done{}}, StreamEnded{Round: 1}} {
+			r := c.Step(in)
+			for _, rec := range r.Records {
+				if call, ok := rec.(history.ToolCall); ok {
+					results = append(results, call.Result)
+				}
+			}
+			for _, e := range eventsOf[protocol.ItemCompleted](r) {
+				ended = append(ended, e.Item)
+			}
+		}
+		if len(results) != 1 || results[0] != why {
+			t.Errorf("%s: the model hears %q", name, results)
+		}
+		if len(ended) != 1 || ended[0].Status != protocol.Declined || !cmp.Equal(ended[0].Body, k.want) {
+			t.Errorf("%s: shown as %+v", name, ended)
+		}
+	}
+}

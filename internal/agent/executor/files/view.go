@@ -32,7 +32,7 @@ func (f *Files) InView(a tool.Action) tool.Action {
 			if text := f.unseen(c); text != "" && a.Result.Short {
 				a.Result.Warnings = append(a.Result.Warnings, tool.Warning{Code: UnseenText, Message: text + "; check them."})
 			} else if text != "" {
-				a.Result.Warnings = append(a.Result.Warnings, tool.Warning{Code: UnseenText, Message: text,
+				a.Result.Warnings = append(a.Result.Warnings, tool.Warning{Code: UnseenText, Message: text + ".",
 					Suggestion: "Read the place and check that the change is what you meant."})
 			}
 		}
