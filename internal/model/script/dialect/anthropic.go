@@ -17,8 +17,8 @@ func renderAnthropic(r script.Round, k int) []string {
 	events := []string{Event("message_start",
 		M{"message": M{"id": fmt.Sprintf("msg_%d", k), "type": "message", "role": "assistant",
 			"model": "scripted", "content": []M{}, "stop_reason": nil, "stop_sequence": nil,
-			"usage": M{"input_tokens": u.Input - u.Cached, "cache_read_input_tokens": u.Cached,
-				"cache_creation_input_tokens": 0, "output_tokens": 1}}}),
+			"usage": M{"input_tokens": u.Input - u.Cached - u.Write, "cache_read_input_tokens": u.Cached,
+				"cache_creation_input_tokens": u.Write, "output_tokens": min(1, u.Output)}}}),
 		Event("ping", M{})}
 	reason := "end_turn"
 	for n, i := range r.Items {

@@ -49,7 +49,7 @@ func renderChat(r script.Round, k int) []string {
 		events = append(events, data(M{"id": id, "object": "chat.completion.chunk", "created": 1, "model": "scripted",
 			"choices": []M{},
 			"usage": M{"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
-				"prompt_tokens_details":     M{"cached_tokens": u.Cached},
+				"prompt_tokens_details":     M{"cached_tokens": u.Cached, "cache_write_tokens": u.Write},
 				"completion_tokens_details": M{"reasoning_tokens": u.Reasoning}}}))
 	}
 	return append(events, "data: [DONE]\n\n")

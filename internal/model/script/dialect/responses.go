@@ -99,7 +99,7 @@ func wireUsage(u *script.Usage) any {
 	if u == nil {
 		return nil
 	}
-	return M{"input_tokens": u.Input, "input_tokens_details": M{"cached_tokens": u.Cached},
+	return M{"input_tokens": u.Input, "input_tokens_details": M{"cached_tokens": u.Cached, "cache_write_tokens": u.Write},
 		"output_tokens": u.Output, "output_tokens_details": M{"reasoning_tokens": u.Reasoning},
 		"total_tokens": u.Input + u.Output}
 }
