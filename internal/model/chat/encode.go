@@ -209,7 +209,7 @@ func (e encoder) outputs(dst []byte, group []*model.Item) []byte {
 			case e.images:
 				images = append(images, p)
 			default:
-				text += wire.NoImage
+				text = strings.TrimPrefix(text+"\n"+wire.NoImage, "\n")
 			}
 		}
 		dst = append(dst, `{"role":"tool"`...)

@@ -86,7 +86,7 @@ func TestThoughtsAreKeptSealed(t *testing.T) {
 
 // TestPathsTellTheProtocol.
 func TestPathsTellTheProtocol(t *testing.T) {
-	for path, want := range map[string]API{"/v1/responses": dialect.Responses, "/v1/chat/completions": dialect.Chat, "/v1/messages": dialect.Anthropic,
+	for path, want := range map[string]dialect.API{"/v1/responses": dialect.Responses, "/v1/chat/completions": dialect.Chat, "/v1/messages": dialect.Anthropic,
 		"/v1beta/models/gemini-3-pro:streamGenerateContent": dialect.Gemini, "/v1/models": "", "/": "", "": ""} {
 		if got, ok := dialect.Of(path); ok != (want != "") || ok && got != want {
 			t.Errorf("%q is %q, %t", path, got, ok)
