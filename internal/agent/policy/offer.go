@@ -60,7 +60,8 @@ func Prefix(argv []string) (prefix []string, whole bool) {
 // sandbox is for exactly that command and the program that it starts now. Where another
 // rule asks, one that allows would change nothing.
 func (j *Judgement) offer(p *Parsed, c Command, h Harm) {
-	if strings.HasPrefix(j.By, "rule ") || !p.Plain() || h.Level > Ordinary || len(p.Doubts) > 0 || j.Unsandboxed && len(p.Commands) != 1 {
+	if strings.HasPrefix(j.By, "rule ") || !p.Plain() || h.Level > Ordinary || len(p.Doubts) > 0 ||
+		j.Unsandboxed && len(p.Commands) != 1 {
 		return
 	}
 	var wanted []string

@@ -527,10 +527,7 @@ func Plain(line string) (commands [][]string, ok bool) {
 		if c.Started {
 			continue
 		}
-		argv, literal := c.Argv()
-		if !literal {
-			return nil, false
-		}
+		argv, _ := c.Argv() // those of a plain line are literal
 		commands = append(commands, argv)
 	}
 	return commands, true

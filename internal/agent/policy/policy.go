@@ -197,8 +197,8 @@ func (r Rules) ask(outside bool, by, format string, args ...any) Judgement {
 	why := fmt.Sprintf(format, args...)
 	if r.Mode.Approval() == protocol.PolicyNever {
 		why, said, _ := strings.Cut(why, "\n") // the words of a rule stay on a line of their own
-		return refuse(by, "%s", strings.TrimSuffix(why+", and the approval policy is never. Find a safer way, or tell the user "+
-			"what you need\n"+said, "\n"))
+		why += ", and the approval policy is never. Find a safer way, or tell the user what you need\n" + said
+		return refuse(by, "%s", strings.TrimSuffix(why, "\n"))
 	}
 	return Judgement{Verdict: Ask, Reason: why, Unsandboxed: outside, By: by}
 }

@@ -76,7 +76,7 @@ func ParseRules(file string, data []byte) ([]Rule, error) {
 				return nil, fault("%v", err)
 			}
 		default:
-			r, err := parseRule(l)
+			r, err := ParseRule(l)
 			if err != nil {
 				return nil, fault("%v", err)
 			}
@@ -93,9 +93,7 @@ func ParseRules(file string, data []byte) ([]Rule, error) {
 }
 
 // ParseRule reads one rule without clauses.
-func ParseRule(line string) (Rule, error) { return parseRule(line) }
-
-func parseRule(line string) (Rule, error) {
+func ParseRule(line string) (Rule, error) {
 	words, err := split(line)
 	if err != nil {
 		return Rule{}, err
