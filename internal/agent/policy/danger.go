@@ -206,8 +206,7 @@ func (h *Harm) remove(name string, c Simple) {
 	}
 }
 
-// vital reports whether a word names a home, a root, a repository or everything
-// here.
+// vital reports whether a word names a home, a root, a repository or everything here.
 func vital(w Word) bool {
 	s := w.Text
 	if w.Expands { // the quotes are still in it

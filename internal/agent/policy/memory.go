@@ -14,8 +14,7 @@ type Memory struct {
 	paths map[string]bool
 }
 
-// grant is one command as it was shown: text, place, and whether it left the
-// sandbox.
+// grant is one command as it was shown: text, place, and whether it left the sandbox.
 type grant struct {
 	line, dir   string
 	unsandboxed bool

@@ -467,8 +467,7 @@ func (p *Parsed) set(name, value string, depth int) {
 	}
 }
 
-// steersPrograms reports whether a variable changes which programs run, or what they
-// run.
+// steersPrograms reports whether a variable changes which programs run, or what they run.
 func steersPrograms(name, value string) bool {
 	switch name {
 	case "PATH", "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "IFS", "SHELL", "CDPATH", "LESSOPEN",
