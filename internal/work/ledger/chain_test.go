@@ -340,6 +340,9 @@ func TestAppendReadsNothingOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if l.f != f {
+		t.Error("the file was opened again")
+	}
 	if err := verified(t, dir); err != nil {
 		t.Error(err)
 	}

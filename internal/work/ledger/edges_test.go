@@ -94,6 +94,52 @@ func TestADamagedHeadIsNone(t *testing.T) {
 	}
 }
 
+// TestWhatIsDurableStaysKnown, also where another process has made less durable: the end of a ledger is
+// missed by all.
+func TestWhatIsDurableStaysKnown(t *testing.T) {
+	dir := t.TempDir()
+	one, other := open(t, dir), open(t, dir)
+	if err := errors.Join(one.Append(&Entry{Cause: CauseTool}), other.Append(&Entry{Cause: CauseTool}), other.Sync(), one.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := text[:bytes.IndexByte(text, '\n')+1]
+	if err := os.WriteFile(filepath.Join(dir, fileName), first, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var broken *BreakError
+	if err := verified(t, dir); !errors.As(err, &broken) || broken.Line != 2 {
+		t.Errorf("without its second entry: %v", err)
+	}
+}
+
+// TestAnEntryThatCannotBeWritten, since its time has no form in JSON, leaves the ledger as it is.
+func TestAnEntryThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir)
+	if err := l.Append(&Entry{Cause: CauseTool}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Entry{Cause: CauseTool, Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	if err := l.Append(&e); err == nil || e.Seq != 0 {
+		t.Errorf("seq %d, %v", e.Seq, err)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, fileName)); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("it holds %q, %v", after, err)
+	}
+	e.Time = time.Time{}
+	if err := l.Append(&e); err != nil || e.Seq != 2 {
+		t.Errorf("the next one: seq %d, %v", e.Seq, err)
+	}
+}
+
 // TestARemovedLedgerIsMissingFromItsFirstLine: what is told names the line and how much there was.
 func TestARemovedLedgerIsMissingFromItsFirstLine(t *testing.T) {
 	dir := t.TempDir()

@@ -267,7 +267,7 @@ func (l *Ledger) refresh() (size int64, t torn, err error) {
 		l.last = head
 	}
 	rest := make([]byte, size-end)
-	if n, err := l.f.ReadAt(rest, end); err != nil && n < len(rest) {
+	if _, err := l.f.ReadAt(rest, end); err != nil {
 		return 0, t, err
 	}
 	if end > 0 && len(rest) > 0 { // the line feed of the last entry

@@ -207,7 +207,7 @@ func TestChainInWords(t *testing.T) {
 	for _, c := range []struct {
 		chain Chain
 		want  string
-	}{{Chain{Entries: 1, Since: 1}, "1 entries, hash chain whole"}, {Chain{Entries: 1, Older: 1}, "1 entries from before there were hashes"},
+	}{{Chain{}, "0 entries"}, {Chain{Entries: 1, Since: 1}, "1 entries, hash chain whole"}, {Chain{Entries: 1, Older: 1}, "1 entries from before there were hashes"},
 		{Chain{Entries: 2, Since: 2, Older: 1, Torn: 1},
 			"2 entries, hash chain whole since entry 2, 1 older ones without hashes, 1 unfinished writes"}} {
 		if got := c.chain.String(); got != c.want {
@@ -221,25 +221,29 @@ func TestChainInWords(t *testing.T) {
 
 // TestWhereALedgerIsCutOff: the line that is named is the first that is missing.
 func TestWhereALedgerIsCutOff(t *testing.T) {
-	for keep := range 3 {
-		dir := t.TempDir()
-		l := open(t, dir)
-		for range 3 {
-			if err := errors.Join(l.Append(&Entry{Cause: CauseTool}), l.Sync()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		text, err := os.ReadFile(filepath.Join(dir, fileName))
-		if err != nil {
+	const entries = 12
+	dir := t.TempDir()
+	l := open(t, dir)
+	for range entries {
+		if err := errors.Join(l.Append(&Entry{Cause: CauseTool}), l.Sync()); err != nil {
 			t.Fatal(err)
 		}
-		lines := strings.SplitAfter(string(text), "\n")
+	}
+	if err := verified(t, dir); err != nil {
+		t.Errorf("all of it is there: %v", err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for keep := range entries {
 		if err := os.WriteFile(filepath.Join(dir, fileName), []byte(strings.Join(lines[:keep], "")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var broken *BreakError
 		if err := verified(t, dir); !errors.As(err, &broken) || broken.Line != keep+1 ||
-			!strings.Contains(broken.Reason, fmt.Sprintf("3 entries were written, the last whole one is %d", keep)) {
+			!strings.Contains(broken.Reason, fmt.Sprintf("%d entries were written, the last whole one is %d", entries, keep)) {
 			t.Errorf("%d lines are kept: %v", keep, err)
 		}
 	}
