@@ -276,7 +276,7 @@ func (b *book) undone(e *ledger.Entry) bool {
 }
 
 // below reports whether path is one of paths or lies in one of them; without
-// paths all are.
+// paths all are. An empty path lies nowhere.
 func below(path string, paths []string) bool {
 	if len(paths) == 0 {
 		return true

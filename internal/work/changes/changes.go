@@ -166,7 +166,7 @@ func (r Reader) Net(o NetOptions) (n Net, err error) {
 			}
 		}
 	}
-	outer := func(c delta.Change) bool { return !below(c.Path, o.Paths) && (c.From == "" || !below(c.From, o.Paths)) }
+	outer := func(c delta.Change) bool { return !below(c.Path, o.Paths) && !below(c.From, o.Paths) }
 	parts := r.separate(seen, used)
 	set := slices.DeleteFunc(parts.Ours, outer)
 	for _, c := range set {

@@ -72,7 +72,7 @@ func (b *book) touches(e *ledger.Entry, paths []string) bool {
 		return true
 	}
 	for _, c := range e.Changes {
-		if below(c.Path, paths) || c.From != "" && below(c.From, paths) || c.To != "" && below(c.To, paths) {
+		if below(c.Path, paths) || below(c.From, paths) || below(c.To, paths) {
 			return true
 		}
 	}
