@@ -348,7 +348,12 @@ func (w *inverter) note(path, outcome, note string) {
 		f = &FilePlan{Path: path}
 		w.files[path] = f
 	}
-	if rank(outcome) >= rank(f.Outcome) {
+	switch {
+	case outcome == Merged && f.Outcome == Merged && f.Note != laterKept: // how a conflict was settled is told
+		if note != laterKept {
+			f.Note += "; " + note
+		}
+	case rank(outcome) >= rank(f.Outcome):
 		f.Outcome, f.Note = outcome, note
 	}
 }

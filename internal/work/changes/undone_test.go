@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,32 +41,35 @@ func TestALineThatWasThereBeforeIsNobodys(t *testing.T) {
 }
 
 // TestOnlyAFileThatLeftHasMoved: where the undo brings something else back to its old place, the file
-// that came from there is told as a new one.
+// that came from there is told as a new one, whichever of the names comes first.
 func TestOnlyAFileThatLeftHasMoved(t *testing.T) {
-	w := newWorld(func(int) int { return 0 }, NoFault, true)
-	commit := func(cause string, set delta.Set) {
-		t.Helper()
-		if err := w.commit(ledger.Entry{Session: "s", Turn: "t", Cause: cause, Certainty: ledger.Proven}, set); err != nil {
-			t.Fatal(err)
+	for _, names := range [][2]string{{"/w/a", "/w/b"}, {"/w/b", "/w/a"}} {
+		from, to := names[0], names[1]
+		w := newWorld(func(int) int { return 0 }, NoFault, true)
+		moved, before := w.keep(delta.NewFile([]byte("moved\n"), 0o644)), w.files[to]
+		w.files[from] = moved
+		commit := func(cause string, set delta.Set) {
+			t.Helper()
+			slices.SortFunc(set, func(a, b delta.Change) int { return strings.Compare(a.Path, b.Path) })
+			if err := w.commit(ledger.Entry{Session: "s", Turn: "t", Cause: cause, Certainty: ledger.Proven}, set); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	a, b := w.keep(delta.NewFile([]byte("moved\n"), 0o644)), w.files["/w/b"]
-	w.files["/w/a"] = a
-	ours := delta.NewFile([]byte("ours\n"), 0o644)
-	commit(ledger.CauseTool, delta.Set{{Path: "/w/b", Pre: b, Post: ours}})
-	delete(w.files, "/w/b") // somebody took it away
-	commit(ledger.CauseCommand, delta.Set{{Path: "/w/a", Pre: a, To: "/w/b"}, {Path: "/w/b", Post: a, From: "/w/a"}})
-	p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t", Conflicts: settle.Theirs}, w.look())
-	if err != nil || p.Problem != "" {
-		t.Fatal(err, p.Problem)
-	}
-	want := delta.Set{{Path: "/w/a", Post: a}, {Path: "/w/b", Pre: a, Post: b}}
-	if diff := cmp.Diff(want.Paths(), p.Set.Paths()); diff != "" {
-		t.Fatal(diff)
-	}
-	for i, c := range p.Set {
-		if !c.Pre.Same(want[i].Pre) || !c.Post.Same(want[i].Post) || c.From+c.To != "" {
-			t.Errorf("%s", planned(p, nil))
+		commit(ledger.CauseTool, delta.Set{{Path: to, Pre: before, Post: delta.NewFile([]byte("ours\n"), 0o644)}})
+		delete(w.files, to) // somebody took it away
+		commit(ledger.CauseCommand, delta.Set{{Path: from, Pre: moved, To: to}, {Path: to, Post: moved, From: from}})
+		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t", Conflicts: settle.Theirs}, w.look())
+		if err != nil || p.Problem != "" || len(p.Set) != 2 {
+			t.Fatal(planned(p, err))
+		}
+		for _, c := range p.Set {
+			pre, post := moved, before
+			if c.Path == from {
+				pre, post = nil, moved
+			}
+			if !c.Pre.Same(pre) || !c.Post.Same(post) || c.From+c.To != "" {
+				t.Errorf("%s to %s: %s", from, to, planned(p, nil))
+			}
 		}
 	}
 }
@@ -209,6 +213,82 @@ func TestTheOtherHalfOfAMove(t *testing.T) {
 		}
 		if left := strings.HasPrefix(p.Problem, "nobody saw"); left != c.left {
 			t.Errorf("%+v beside %s/%s/%s %+v: %s", c.mine, c.session, c.turn, c.call, c.other, planned(p, nil))
+		}
+	}
+}
+
+// TestHowConflictsWereSettledIsTold of every step of a file that is taken back, not only of the last one.
+func TestHowConflictsWereSettledIsTold(t *testing.T) {
+	numbers := func(lines ...string) *delta.Image {
+		return delta.NewFile([]byte(strings.Join(lines, "\n")+"\n"), 0o644)
+	}
+	begin := numbers("1", "2", "3", "4", "5", "6", "7", "8", "9")
+	first := numbers("one", "2", "3", "4", "5", "6", "7", "8", "9")
+	between := numbers("one", "2", "3", "4", "five", "6", "7", "8", "9")
+	second := numbers("one", "2", "3", "4", "five", "6", "7", "8", "nine")
+	settled := "1 place that was changed since is as it was before the change"
+	for _, c := range []struct {
+		now  *delta.Image
+		want string
+	}{
+		{numbers("one", "2", "3", "4", "five", "6", "7", "8", "neuf"), settled}, {numbers("un", "2", "3", "4", "five", "6", "7", "8", "nine"), settled},
+		{numbers("un", "2", "3", "4", "five", "6", "7", "8", "neuf"), settled + "; " + settled}, {second, laterKept},
+	} {
+		w := newWorld(func(int) int { return 0 }, NoFault, true)
+		w.entries = []ledger.Entry{entryOf(w, 1, "/w/x", begin, first), entryOf(w, 2, "/w/x", first, between), entryOf(w, 3, "/w/x", between, second)}
+		w.entries[1].Cause, w.entries[1].Certainty = ledger.CauseOutside, ""
+		w.files = map[string]*delta.Image{"/w": present.Dir(0o755), "/w/x": c.now}
+		p, err := w.reader().plan(newBook(w.entries), Choice{Conflicts: settle.Theirs}, w.look())
+		if err != nil || len(p.Files) != 1 || p.Files[0].Outcome != Merged || p.Files[0].Note != c.want {
+			t.Errorf("now %q: %s, %v", c.now.Data, planned(p, err), err)
+			continue
+		}
+		if got, want := p.Set[0].Post, numbers("1", "2", "3", "4", "five", "6", "7", "8", "9"); !got.Same(want) {
+			t.Errorf("now %q: it becomes %q", c.now.Data, got.Data)
+		}
+	}
+}
+
+// TestAFileComesBackFromAShutDirectory with what it held, although nobody can look at it.
+func TestAFileComesBackFromAShutDirectory(t *testing.T) {
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	text := w.keep(states[1].is)
+	w.entries = []ledger.Entry{{Seq: 1, Session: "s", Turn: "t", Cause: ledger.CauseCommand, Certainty: ledger.Proven, Exact: true,
+		Changes: ledger.ChangesOf(delta.Set{{Path: "/w/a", Pre: text, To: "/w/d/z"}, {Path: "/w/d/z", Post: text, From: "/w/a"}})}}
+	w.files = map[string]*delta.Image{"/w": present.Dir(0o755), "/w/d": present.Dir(0)}
+	look := w.look()
+	look.At = func(path string) (*delta.Image, error) {
+		if strings.HasPrefix(path, "/w/d/") {
+			return nil, present.ErrShut
+		}
+		return w.files[path], nil
+	}
+	p, err := w.reader().plan(newBook(w.entries), Choice{}, look)
+	if got, want := planned(p, err), "a restored; z restored (goes); a from nothing to text (moved z.); z from text to nothing (moved .a)"; got != want {
+		t.Fatalf("%s\nwant %s", got, want)
+	}
+	if post := p.Set[0].Post; !post.Loaded || string(post.Data) != plainText {
+		t.Errorf("it would hold %q, loaded %v", post.Data, post.Loaded)
+	}
+}
+
+// TestTheSameIsToldEachTime of directories in each other that stay, since somebody put something there.
+func TestTheSameIsToldEachTime(t *testing.T) {
+	dir := present.Dir(0o755)
+	for range 20 {
+		w := newWorld(func(int) int { return 0 }, NoFault, true)
+		e := entryOf(w, 1, "/w/d", states[1].is, dir)
+		e.Dirs = append(e.Dirs, "/w/d/x", "/w/d/x/y")
+		w.entries = []ledger.Entry{e}
+		w.files = map[string]*delta.Image{"/w": dir, "/w/d": dir, "/w/d/x": dir, "/w/d/x/y": dir}
+		look := w.look()
+		look.Names = func(dir string) ([]string, error) {
+			return map[string][]string{"/w/d": {"x"}, "/w/d/x": {"y"}, "/w/d/x/y": {"theirs"}}[dir], nil
+		}
+		p, err := w.reader().plan(newBook(w.entries), Choice{}, look)
+		if got, want := planned(p, err), "d conflict: a directory is there now, with x in it; y unchanged: theirs is in it; "+
+			"PROBLEM conflict in /w/d (a directory is there now, with x in it)"; got != want {
+			t.Fatalf("%s\nwant %s", got, want)
 		}
 	}
 }
