@@ -86,6 +86,16 @@ func TestARedoTellsOnlyOfWhatTheUndoWasAbout(t *testing.T) {
 				t.Errorf("%+v: whole is %v: %+v", c, !whole, report.Files)
 			}
 		}
+		if len(paths) > 0 {
+			continue
+		}
+		for _, c := range []changes.Choice{{Turn: "t"}, {Redo: true, Paths: []string{d.path("new1")}}} { // a part of what was undone
+			report, err := d.reader().Undo(t.Context(), d.work, c, changes.UndoOptions{})
+			must(t, err)
+			if report.Whole() != c.Redo {
+				t.Errorf("%+v: whole is %v: %+v", c, report.Whole(), report.Files)
+			}
+		}
 	}
 }
 

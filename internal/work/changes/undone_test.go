@@ -292,3 +292,25 @@ func TestTheSameIsToldEachTime(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLastOfTwoThatCameToOneName takes what was written there later along.
+func TestTheLastOfTwoThatCameToOneName(t *testing.T) {
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	a, b := w.files["/w/a"], w.keep(delta.NewFile([]byte("one\ntwo\n"), 0o644))
+	w.files["/w/b"] = b
+	for _, set := range []delta.Set{{{Path: "/w/a", Pre: a, To: "/w/x"}, {Path: "/w/x", Post: a, From: "/w/a"}},
+		{{Path: "/w/b", Pre: b, To: "/w/x"}, {Path: "/w/x", Pre: a, Post: b, From: "/w/b"}}} {
+		if err := w.commit(ledger.Entry{Session: "s", Turn: "t", Cause: ledger.CauseCommand, Certainty: ledger.Proven}, set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := delta.NewFile([]byte("one\ntwo\nlater\n"), 0o644)
+	w.files["/w/x"] = w.keep(later)
+	p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look())
+	if err == nil && p.Problem == "" {
+		err = w.do(p)
+	}
+	if err != nil || !w.files["/w/a"].Same(a) || !w.files["/w/b"].Same(later) || w.files["/w/x"] != nil {
+		t.Errorf("%v, %s", err, planned(p, nil))
+	}
+}
