@@ -314,3 +314,17 @@ func TestTheLastOfTwoThatCameToOneName(t *testing.T) {
 		t.Errorf("%v, %s", err, planned(p, nil))
 	}
 }
+
+// TestAFileInThePlaceOfADirectory that no entry tells of goes, so that what was in the directory comes back.
+func TestAFileInThePlaceOfADirectory(t *testing.T) {
+	text := states[1].is
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	e := entryOf(w, 1, "/w/d", nil, text)
+	e.Changes = append(e.Changes, entryOf(w, 1, "/w/d/x", text, nil).Changes...)
+	w.entries = []ledger.Entry{e}
+	w.files = map[string]*delta.Image{"/w": present.Dir(0o755), "/w/d": text}
+	p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look())
+	if got, want := planned(p, err), "d restored (goes); x restored; d from text to nothing; x from nothing to text"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
