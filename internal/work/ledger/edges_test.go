@@ -71,25 +71,26 @@ func TestDamagedChangesAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestADamagedHeadIsNone: it is of the right size, and tells no number.
+// TestADamagedHeadIsNone: it tells no number, or has not the form of one.
 func TestADamagedHeadIsNone(t *testing.T) {
-	for _, number := range []string{strings.Repeat("9", 20), strings.Repeat("0", 20), "-" + strings.Repeat("0", 18) + "9",
-		strings.Repeat("x", 20)} {
+	nine := fmt.Sprintf("%020d", 9)
+	for _, head := range []string{strings.Repeat("9", 20) + " " + NoHash + "\n", strings.Repeat("0", 20) + " " + NoHash + "\n",
+		"-" + strings.Repeat("0", 18) + "9 " + NoHash + "\n", strings.Repeat("x", 20) + " " + NoHash + "\n",
+		"", "9", nine + " ", nine + " " + NoHash, nine + " " + NoHash + "\n\n", nine + "0" + NoHash + "\n", nine + " " + NoHash + "0"} {
 		dir := t.TempDir()
 		l := open(t, dir)
 		if err := errors.Join(l.Append(&Entry{Cause: CauseTool}), l.Sync()); err != nil {
 			t.Fatal(err)
 		}
-		head := fmt.Appendf(nil, "%s %s\n", number, NoHash)
-		if err := os.WriteFile(filepath.Join(dir, headName), head, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, headName), []byte(head), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		e := Entry{Cause: CauseTool}
 		if err := open(t, dir).Append(&e); err != nil || e.Seq != 2 {
-			t.Errorf("%s: seq %d, %v", number, e.Seq, err)
+			t.Errorf("%q: seq %d, %v", head, e.Seq, err)
 		}
 		if err := verified(t, dir); err != nil {
-			t.Errorf("%s: %v", number, err)
+			t.Errorf("%q: %v", head, err)
 		}
 	}
 }
