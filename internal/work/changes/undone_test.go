@@ -120,6 +120,13 @@ func TestWhatIsLeftIsNamedOnce(t *testing.T) {
 			t.Errorf("%s: %v, %q", c.names, err, p.Problem)
 		}
 	}
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	e := ledger.Entry{Seq: 1, Session: "s", Turn: "t", Cause: ledger.CauseCommand, Certainty: ledger.Unproven, Exact: true,
+		Dirs: []ledger.Path{"/w/d"}, Gone: []ledger.Dir{{Path: "/w/d", Mode: 0o755}}} // made anew
+	w.entries = []ledger.Entry{e}
+	if p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look()); err != nil || len(p.Left) != 1 {
+		t.Errorf("%v, %+v", err, p.Left)
+	}
 }
 
 // TestADoubtIsToldOnce of each file that is written, with what else is told of it, and of no other.

@@ -117,6 +117,71 @@ func TestWhatIsDurableStaysKnown(t *testing.T) {
 	}
 }
 
+// TestALedgerThatWasReplaced, or removed, while it is open: the next entry is in the file that has its
+// name, and the one before is closed.
+func TestALedgerThatWasReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no file is replaced while it is open")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, fileName)
+	l := open(t, dir)
+	if err := l.Append(&Entry{Cause: CauseTool, Note: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadDir("/proc/self/fd") // none where there is no such directory
+	for n := range 20 {
+		want := "second"
+		if n%2 == 0 {
+			want = "first second"
+			if err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append(&Entry{Cause: CauseTool, Note: "second"}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := open(t, dir).Read(0)
+		var notes []string
+		for _, e := range entries {
+			notes = append(notes, e.Note)
+		}
+		if err != nil || strings.Join(notes, " ") != want {
+			t.Errorf("it has %q, %v, want %s", notes, err, want)
+		}
+	}
+	if after, _ := os.ReadDir("/proc/self/fd"); len(after) > len(before) {
+		t.Errorf("%d files are open, %d before", len(after), len(before))
+	}
+}
+
+// TestTheNameOfALedgerIsMadeDurableOnce, when it is made.
+func TestTheNameOfALedgerIsMadeDurableOnce(t *testing.T) {
+	dir := t.TempDir()
+	for n, want := range []string{"create write sync syncdir write sync", "create write sync write sync"} {
+		l := open(t, dir)
+		var ops []string
+		l.Hook = func(op, _ string) error {
+			ops = append(ops, op)
+			return nil
+		}
+		for range 2 {
+			if err := errors.Join(l.Append(&Entry{Cause: CauseTool}), l.Sync()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Join(ops, " "); got != want {
+			t.Errorf("opened %d times before: %s", n, got)
+		}
+	}
+}
+
 // TestAnEntryThatCannotBeWritten, since its time has no form in JSON, leaves the ledger as it is.
 func TestAnEntryThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
