@@ -427,10 +427,12 @@ func TestTheWholeOfWhatIsToldOfACall(t *testing.T) {
 		"the-ledger-is-full": func(t *testing.T) *teller {
 			l := newTeller(t, nil)
 			l.write("f", "one\ntwo\n")
+			l.write("g", "x\n")
 			l.do("read_file", object{"file_path": "f"})
 			l.do("exec_command", object{"cmd": "touch a"})
 			l.fullLedger(true)
 			l.do("edit_file", object{"file_path": "f", "old_string": "two", "new_string": "2"})
+			l.do("edit_file", object{"file_path": "g", "old_string": "x", "new_string": "y"}) // which nobody has read
 			l.do("exec_command", object{"cmd": "touch b"})
 			l.do("undo", object{})
 			l.fullLedger(false)

@@ -158,12 +158,24 @@ func TestNoToACallThatHasRunInPart(t *testing.T) {
 	}
 }
 
-// TestCommandsOfTheUserEndWithTheirTurn: an interrupt stops each that runs, once.
+// TestCommandsOfTheUserEndWithTheirTurn: whatever ends it, each that runs is stopped, once.
 func TestCommandsOfTheUserEndWithTheirTurn(t *testing.T) {
-	for name, before := range map[string][]Input{"alone": nil, "beside the model": {Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"}}} {
-		c := New(Options{}, nil)
-		drive(c, before...)
-		var running []protocol.CallID
+	busy := []Input{Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"}}
+	replacing := say("no, this")
+	replacing.Replace = true
+	for name, k := range map[string]struct {
+		before []Input
+		end    Input
+	}{
+		"an interrupt, alone":            {nil, Submit{ID: "x", Op: protocol.Interrupt{}}},
+		"an interrupt, beside the model": {busy, Submit{ID: "x", Op: protocol.Interrupt{}}},
+		"the end of the session":         {busy, Submit{ID: "x", Op: protocol.Shutdown{}}},
+		"the time of the turn":           {busy, Elapsed{Timer: 1}},
+		"other words":                    {busy, Submit{ID: "x", Op: replacing}},
+	} {
+		c := New(Options{Budget: Budget{Wall: time.Minute}}, nil)
+		drive(c, k.before...)
+		var running, stopped []protocol.CallID
 		for _, id := range []string{"sh1", "sh2"} {
 			for _, e := range c.Step(Submit{ID: id, Op: protocol.Shell{Command: "make"}}).Effects {
 				if run, ok := e.(RunShell); ok {
@@ -171,9 +183,8 @@ func TestCommandsOfTheUserEndWithTheirTurn(t *testing.T) {
 				}
 			}
 		}
-		var stopped []protocol.CallID
 		for range 2 {
-			for _, e := range c.Step(Submit{ID: "x", Op: protocol.Interrupt{}}).Effects {
+			for _, e := range c.Step(k.end).Effects {
 				if s, ok := e.(StopCall); ok {
 					stopped = append(stopped, s.Call)
 				}
