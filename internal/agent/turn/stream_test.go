@@ -107,7 +107,9 @@ func TestCutAtEveryByte(t *testing.T) {
 		step = 1
 	}
 	cuts := 0
-	for n := 0; n < len(body); n += step {
+	tp, _ := converse(t, Options{}, httpAnswer{body: strings.TrimSuffix(body, "\n")}, last())
+	tp.whole("an answer that lacks the last line feed only")
+	for n := 0; n < len(body)-1; n += step {
 		tp, _ := converse(t, Options{StreamRetries: 3, RequestRetries: 3}, httpAnswer{body: body[:n], cut: n%2 == 0},
 			httpAnswer{body: body}, last())
 		tp.whole(fmt.Sprintf("cut at %d of %d", n, len(body)))
