@@ -335,3 +335,23 @@ func TestAFileInThePlaceOfADirectory(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// TestOnlyWhatIsNamed is taken back of an entry, of each kind that it has.
+func TestOnlyWhatIsNamed(t *testing.T) {
+	text, dir := states[1].is, present.Dir(0o755)
+	want := map[string]string{"/w/file": "file restored (goes); file from text to nothing",
+		"/w/made": "made restored (goes): directory; prune made", "/w/gone": "gone restored: directory; make gone 750",
+		"/w/mode": "mode restored: directory; chmod mode 700 to 755"}
+	for path, told := range want {
+		w := newWorld(func(int) int { return 0 }, NoFault, true)
+		e := entryOf(w, 1, "/w/file", nil, text)
+		e.Dirs, e.Gone = []ledger.Path{"/w/made"}, []ledger.Dir{{Path: "/w/gone", Mode: 0o750}}
+		e.Modes = []ledger.DirMode{{Path: "/w/mode", Pre: 0o755, Post: 0o700}}
+		w.entries = []ledger.Entry{e}
+		w.files = map[string]*delta.Image{"/w": dir, "/w/file": text, "/w/made": dir, "/w/mode": present.Dir(0o700)}
+		p, err := w.reader().plan(newBook(w.entries), Choice{Paths: []string{path}}, w.look())
+		if got := planned(p, err); got != told {
+			t.Errorf("%s: %s\nwant %s", path, got, told)
+		}
+	}
+}
