@@ -312,6 +312,37 @@ func TestCopiesLeaveRoom(t *testing.T) {
 	}
 }
 
+// TestBlocksInCommonCountOnce: a file that was linked, written and linked again is two objects, and takes
+// the space of one.
+func TestBlocksInCommonCountOnce(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the system does not tell which file it is")
+	}
+	s := openStore(t)
+	f := fileOf(t, incompressible(2<<20))
+	for range 2 {
+		if put, err := s.PutFile(Source{File: f, Link: f.Name()}); err != nil || put.How != Linked {
+			t.Fatal(put.How, err)
+		}
+		if _, err := f.WriteAt([]byte("changed"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.PutFile(Source{File: fileOf(t, incompressible(3<<20))}); err != nil {
+		t.Fatal(err)
+	}
+	n, size := 0, int64(0)
+	if err := s.Walk(func(o Object) error {
+		n, size = n+1, size+o.Size
+		return nil
+	}); err != nil || n != 3 || size < 5<<20 || size > 6<<20 {
+		t.Errorf("%d objects of %d bytes, %v", n, size, err)
+	}
+}
+
 // TestSweepTakesLargeFiles collects them by age like others, and counts a link once.
 func TestSweepTakesLargeFiles(t *testing.T) {
 	s := openStore(t)
