@@ -121,7 +121,7 @@ func TestWhatIsDurableStaysKnown(t *testing.T) {
 // name, and the one before is closed.
 func TestALedgerThatWasReplaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("no file is replaced while it is open")
+		t.Skip("open files cannot be replaced")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, fileName)

@@ -316,7 +316,7 @@ func TestCopiesLeaveRoom(t *testing.T) {
 // the space of one.
 func TestBlocksInCommonCountOnce(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the system does not tell which file it is")
+		t.Skip("modes and links are not what they are elsewhere")
 	}
 	s := openStore(t)
 	f := fileOf(t, incompressible(2<<20))
