@@ -130,7 +130,7 @@ func TestReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := disk{links: map[string]string{"/alias": "/w"}, programs: map[string]string{"cat": "/bin/cat", "ls": "/w/bin/ls",
-		"touch": "/usr/bin/touch", "git": "/usr/bin/git", "mine": "/w/mine", "pinned": "/usr/bin/pinned"},
+		"touch": "/usr/bin/touch", "git": "/usr/bin/git", "mine": "/w/mine", "pinned": "/usr/bin/pinned", "go": "/usr/bin/go"},
 		writable: map[string]bool{"/w/bin/ls": true, "/w/mine": true}, runs: map[string]string{"/w/emb": "core.fsmonitor = x"}}
 	stands := map[string]string{"gp": "git push", "ll": "ls -l", "nuke": "rm -rf ~", "t": "touch", "touchy": "{ touch x; }"}
 	modes := map[string]protocol.Settings{
