@@ -32,6 +32,7 @@ type fakeExecutor struct {
 	checks  []bool                                                      // what Check answers
 	ended   func(id int)                                                // to be called when a process ends
 	killed  error                                                       // what Kill answers
+	killing func()                                                      // before Kill answers
 }
 
 type fakeProposal struct{ action tool.Action }
@@ -95,7 +96,12 @@ func (f *fakeExecutor) Processes() (running, over []protocol.Process) {
 	return []protocol.Process{{ID: 1, Command: "bg"}}, nil
 }
 func (f *fakeExecutor) OnEnd(fn func(int)) { f.ended = fn }
-func (f *fakeExecutor) Kill(int) error     { return f.killed }
+func (f *fakeExecutor) Kill(int) error {
+	if f.killing != nil {
+		f.killing()
+	}
+	return f.killed
+}
 
 // fakeModel streams one list of chunks a request.
 type fakeModel struct {

@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/turn"
+	"kerf/internal/model"
 	"kerf/internal/protocol"
 )
 
@@ -76,6 +78,28 @@ func TestWhetherTheWorkTreeWasDirty(t *testing.T) {
 	}
 }
 
+// TestTheEndWaitsForWhatIsUnderWay: when a session is closed, nothing of it works any more, also where
+// something takes its time to stop.
+func TestTheEndWaitsForWhatIsUnderWay(t *testing.T) {
+	var over atomic.Bool
+	began := make(chan struct{})
+	c := begin(t, nil)
+	c.exec.killing = func() {
+		close(began)
+		time.Sleep(50 * time.Millisecond) // it takes its time
+		over.Store(true)
+	}
+	c.do(protocol.Kill{Process: 1})
+	select {
+	case <-began:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was killed")
+	}
+	if err := c.Close(); err != nil || !over.Load() || !c.exec.shut {
+		t.Errorf("%v: the kill is over: %t, the executor is closed: %t", err, over.Load(), c.exec.shut)
+	}
+}
+
 // TestTheOutlineFollowsALongTurn: who looks at a session in the midst of a long turn reads little of
 // its record, so the outline is brought up to date while it grows.
 func TestTheOutlineFollowsALongTurn(t *testing.T) {
@@ -109,4 +133,22 @@ func TestTheOutlineFollowsALongTurn(t *testing.T) {
 	close(release)
 	c.until(is[protocol.TurnCompleted])
 	_ = c.Close()
+}
+
+// TestNoNewsAreNoMessage: where no sub-agent came to an end, the model is told nothing of any.
+func TestNoNewsAreNoMessage(t *testing.T) {
+	c := begin(t, nil, calls("c1"), says("done"))
+	c.do(input("go"))
+	c.until(is[protocol.TurnCompleted])
+	_ = c.Close()
+	for n, r := range c.model.asked {
+		for _, i := range r.Items {
+			if i.Kind == model.Message && i.Text() == "" {
+				t.Errorf("request %d has an empty message of %s", n+1, i.Role)
+			}
+		}
+	}
+	if len(c.model.asked) != 2 {
+		t.Errorf("%d requests", len(c.model.asked))
+	}
 }
