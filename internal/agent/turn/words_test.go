@@ -240,3 +240,92 @@ func TestWhereNobodyCanBeAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatTheEndOfATurnBrings: the diff, notes for the model, and why a turn that went well did not end
+// well. What stopped the turn before counts more.
+func TestWhatTheEndOfATurnBrings(t *testing.T) {
+	diff := protocol.TurnDiff{Diff: "+x", Files: 1, Note: "not certain"}
+	unrecorded, cut := "the disk is full", "the time was up"
+	failed := func(k protocol.TroubleKind, text string) []protocol.Msg {
+		return []protocol.Msg{protocol.TurnFailed{Error: protocol.Trouble{Kind: k, Message: text}}}
+	}
+	done := []protocol.Msg{protocol.TurnCompleted{LastMessage: "done"}}
+	for name, k := range map[string]struct {
+		in   Settled
+		told []protocol.Msg
+		what []string // of the event records
+	}{
+		"nothing":      {Settled{}, done, []string{history.TurnCompleted}},
+		"a diff":       {Settled{Diff: &diff}, append([]protocol.Msg{diff}, done...), []string{history.TurnDiffed, history.TurnCompleted}},
+		"not recorded": {Settled{Unrecorded: unrecorded}, failed(protocol.TroubleStorage, unrecorded), []string{history.TurnFailed}},
+		"cut off":      {Settled{Cut: cut}, failed(protocol.TroubleOther, cut), []string{history.TurnFailed}},
+		"both":         {Settled{Cut: cut, Unrecorded: unrecorded}, failed(protocol.TroubleStorage, unrecorded), []string{history.TurnFailed}},
+	} {
+		c := New(Options{}, nil)
+		drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+		drive(c, spoken(1, "done")...)
+		if r := c.Step(Settled{Turn: "another", Unrecorded: unrecorded}); len(r.Events)+len(r.Records) != 0 {
+			t.Errorf("%s: the end of another turn is told: %+v", name, r)
+		}
+		k.in.Turn = "t1"
+		r := c.Step(k.in)
+		var told []protocol.Msg
+		for _, e := range r.Events {
+			told = append(told, e.Msg)
+		}
+		if d := cmp.Diff(k.told, told); d != "" {
+			t.Errorf("%s (-want +told):\n%s", name, d)
+		}
+		var what []string
+		for _, rec := range r.Records {
+			if e, ok := rec.(history.EventRecord); ok {
+				what = append(what, e.What)
+			}
+		}
+		if d := cmp.Diff(k.what, what); d != "" {
+			t.Errorf("%s (-want +recorded):\n%s", name, d)
+		}
+	}
+	c := New(Options{}, nil)
+	drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"}, Submit{ID: "x", Op: protocol.Interrupt{}})
+	_, told := drive(c, Settled{Turn: "t1", Unrecorded: unrecorded, Cut: cut})
+	if len(toldOf[protocol.TurnAborted](told)) != 1 || len(toldOf[protocol.TurnFailed](told)) != 0 {
+		t.Errorf("interrupted: told %+v", told)
+	}
+}
+
+// TestHooksHaveATurnGoOn at most so often, and the model hears why; a note at the end reaches the next turn.
+func TestHooksHaveATurnGoOn(t *testing.T) {
+	c := New(Options{}, nil)
+	drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+	for n := 1; n <= maxGoOn; n++ {
+		drive(c, spoken(n, "done")...)
+		reqs, told := drive(c, Settled{Turn: "t1", GoOn: "not yet"})
+		if len(reqs) != 1 || len(toldOf[protocol.TurnCompleted](told)) != 0 || strings.Count(texts(reqs[0]), "not yet") != n {
+			t.Fatalf("the %d. time: %+v, %+v", n, reqs, told)
+		}
+	}
+	drive(c, spoken(maxGoOn+1, "done")...)
+	reqs, told := drive(c, Settled{Turn: "t1", GoOn: "not yet", Note: "mind the gap"})
+	if len(reqs) != 0 || len(toldOf[protocol.TurnCompleted](told)) != 1 {
+		t.Fatalf("once more: %+v, %+v", reqs, told)
+	}
+	reqs, _ = drive(c, Submit{ID: "t2", Op: say("more")}, Gathered{Turn: "t2"})
+	if len(reqs) != 1 || strings.Count(texts(reqs[0]), "mind the gap") != 1 {
+		t.Errorf("the note: %+v", reqs)
+	}
+}
+
+// TestSettingsThatCannotChange are told in words.
+func TestSettingsThatCannotChange(t *testing.T) {
+	c := New(Options{Settings: protocol.Settings{Cwd: "/w", Model: "a"}}, nil)
+	_, told := drive(c, Submit{ID: "s", Op: protocol.Configure{Settings: protocol.Settings{Cwd: "/x", Model: "b"}}})
+	want := []protocol.Msg{protocol.Warning{Message: "a session cannot change its working directory; open another session in /x"},
+		protocol.SettingsChanged{Settings: protocol.Settings{Cwd: "/w", Model: "b"}}}
+	if d := cmp.Diff(want, told); d != "" {
+		t.Errorf("(-want +told):\n%s", d)
+	}
+	if _, told = drive(c, Submit{ID: "s", Op: protocol.Configure{Settings: protocol.Settings{Cwd: "/w"}}}); len(toldOf[protocol.Warning](told)) != 0 {
+		t.Errorf("the same directory: %+v", told)
+	}
+}
