@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/memory"
 	"kerf/internal/testkit/powerloss"
 	"kerf/internal/text/delta"
 )
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(memory.Run(m))
 }
 
 // roles are the ways in which contents become durable.
