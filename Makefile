@@ -24,7 +24,7 @@ demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
 
 test: tools cross ## all tests, and what was skipped and why; installs bubblewrap, ripgrep, tmux, strace and Chromium where it can
-	$(GO) run ./internal/testkit/skips -- -timeout 25m $(PKGS)
+	$(GO) run ./internal/testkit/skips -- -timeout 25m $(VET) $(PKGS)
 	@$(MAKE) --no-print-directory fleet SHORT=-short
 	@$(MAKE) --no-print-directory oracle
 
@@ -59,11 +59,11 @@ cross: ## the systems that are not this one
 	GOOS=windows GOARCH=amd64 $(GO) build ./...
 
 race: ## all tests with the race detector
-	$(GO) test -race $(PKGS)
+	CGO_ENABLED=1 $(GO) test -race $(PKGS)
 
 race-rooms: ## some rooms that share memory between goroutines, with the race detector
 	@sh ./.ci/tools gcc:build-essential
-	$(GO) test -race -timeout 25m $(ROOMS)
+	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(ROOMS)
 
 fuzz: ## each fuzz target for a number of inputs: make fuzz [N=1000]
 	@GO=$(GO) sh ./.ci/fuzz $(or $(N),1000)
