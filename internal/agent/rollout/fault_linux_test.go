@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/memory"
 )
 
 const storyKey, storyDir = "KERF_ROLLOUT_STORY", "KERF_ROLLOUT_DIR"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(memory.Run(m))
 }
 
 // story is what a process does with a session, in a directory that before has prepared.

@@ -1,0 +1,10 @@
+package ledger
+
+import (
+	"os"
+	"testing"
+
+	"kerf/internal/testkit/memory"
+)
+
+func TestMain(m *testing.M) { os.Exit(memory.Run(m)) }
