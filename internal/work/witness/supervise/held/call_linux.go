@@ -89,7 +89,7 @@ func (c *call) spot(name string) (spot, error) {
 		return s, nil
 	}
 	if n := c.names[name]; n != nil && len(n.waiting) > 0 {
-		c.await(n)
+		c.outlast(func(p *pending) bool { return p != c.pending && slices.Contains(n.waiting, p) })
 	}
 	var err error
 	s.Thing, err = c.look(s.root, s.name, s.below)
@@ -434,6 +434,9 @@ func (c *call) rename() error {
 	if err != nil {
 		return err
 	}
+	if from.State.Kind == journal.Dir || to.State.Kind == journal.Dir {
+		c.turn(from.name, to.name)
+	}
 	switch {
 	case from.root == nil && to.root == nil, from.name == to.name:
 		return nil
@@ -518,7 +521,9 @@ func (c *call) move(from, to *spot) error {
 	hub, dir := c.hub, from.State.Kind == journal.Dir
 	c.pending.then = func() {
 		if dir {
-			pairs = append(pairs, c.since(pairs, pairs[0].from.path, b.path)...)
+			a, b := pairs[0].from.path, b.path
+			pairs = append(pairs, c.went(c.inside(pairs, a), a, b)...)
+			passes(pairs[1:])
 		}
 		for _, p := range pairs {
 			c.parted(p.to.linked, p.to.writers)
@@ -536,25 +541,29 @@ func (c *call) move(from, to *spot) error {
 	return nil
 }
 
-// since are the names below a directory that were touched after it was read, by others of the
+// inside are the names below a directory that were touched after it was read, by others of the
 // command, until it moved: what they hold moved, too, and what is under way may come there.
-func (c *call) since(read []pair, from, to string) (pairs []pair) {
+func (c *call) inside(read []pair, dir string) (list []*name) {
 	known := make(map[*name]bool, len(read))
 	for _, r := range read {
 		known[r.from] = true
 	}
 	for p, n := range c.names {
-		if strings.HasPrefix(p, from+"/") && !known[n] && (!n.gone || len(n.waiting) > 0) {
-			pairs = append(pairs, pair{from: n})
+		if strings.HasPrefix(p, dir+"/") && !known[n] && (!n.gone || len(n.waiting) > 0) {
+			list = append(list, n)
 		}
 	}
-	for i, p := range pairs {
-		there, err := c.touchUnseen(to + p.from.path[len(from):])
+	return list
+}
+
+// went are names below a directory with those that they have now.
+func (c *call) went(list []*name, from, to string) (pairs []pair) {
+	for _, n := range list {
+		there, err := c.touchUnseen(to + n.path[len(from):])
 		if err != nil {
 			return nil // no call goes on any more
 		}
-		pairs[i].to = there
-		p.from.pass(there)
+		pairs = append(pairs, pair{n, there})
 	}
 	return pairs
 }
@@ -591,7 +600,9 @@ func (c *call) exchange(from, to *spot) error {
 	}
 	hub, a, b := c.hub, from.name, to.name
 	c.pending.then = func() {
-		pairs = slices.Concat(pairs, c.since(pairs, a, b), c.since(pairs, b, a))
+		one, other := c.inside(pairs, a), c.inside(pairs, b)
+		pairs = slices.Concat(pairs, c.went(one, a, b), c.went(other, b, a))
+		passes(slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.from.path == a || p.from.path == b }))
 		swap(pairs)
 		c.along(pairs...)
 		hub.dirs.Exchanged(a, b)

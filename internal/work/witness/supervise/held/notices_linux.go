@@ -1,11 +1,9 @@
 package held
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -15,19 +13,17 @@ import (
 	"kerf/internal/work/witness/supervise/content"
 	"kerf/internal/work/witness/supervise/held/dirs"
 	"kerf/internal/work/witness/supervise/held/endings"
+	"kerf/internal/work/witness/supervise/held/told"
 )
 
-// event is a kind of change that the kernel tells of a name in a watched directory.
-type event int
+// The kinds of changes that the kernel tells of a name in a watched directory.
+type event = told.Kind
 
 const (
-	created event = iota
-	deleted
-	movedFrom
-	movedTo
-	opened
-	closed // after it was open for writing
-	madeDir
+	created, deleted   = told.Created, told.Deleted
+	movedFrom, movedTo = told.MovedFrom, told.MovedTo
+	opened, closed     = told.Opened, told.Closed
+	madeDir            = told.MadeDir
 )
 
 // notice is what the kernel tells of a name. The move that both halves of a rename tell of is the
@@ -41,14 +37,14 @@ type notice struct {
 // directories that they work in. Each call of a command that was held makes the notices
 // that follow from it expected. One that nobody expects is the work of somebody else.
 type hub struct {
-	mu       sync.Mutex // guards all of it, and the names of all commands
-	resumed  *sync.Cond // a command that was paused may go on
-	fd       int        // of inotify, below zero where there is none
-	bell     int        // wakes up attend; the same
+	mu       sync.Mutex  // guards all of it, and the names of all commands
+	resumed  *sync.Cond  // a command that was paused may go on
+	fd       int         // of inotify, below zero where there is none
+	notices  told.Reader // of it
+	bell     int         // wakes up attend; the same
 	dirs     *dirs.Set[*watch]
 	watches  []*watch
 	name     []byte // of a notice
-	buffer   [64 << 10]byte
 	endings  endings.Listener[*watch]
 	due      bool // a file was closed since opens and closings were compared
 	suspects []suspect
@@ -67,7 +63,7 @@ func NewHub() *Hub {
 	if err != nil {
 		bell = -1
 	}
-	outer := &Hub{hub{fd: fd, bell: bell}}
+	outer := &Hub{hub{fd: fd, notices: told.Reader{FD: fd}, bell: bell}}
 	h := &outer.h
 	h.dirs = dirs.New(fd, h.endings.Add, h.endings.Remove)
 	h.resumed = sync.NewCond(&h.mu)
@@ -148,60 +144,34 @@ func (h *hub) drainAll() {
 	h.drain()
 }
 
-func (h *hub) read() {
-	for h.fd >= 0 {
-		n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(h.fd), bytesAt(h.buffer[:]), uintptr(len(h.buffer)))
-		if errno == unix.EINTR {
-			continue
-		}
-		if errno != 0 || n == 0 {
-			return
-		}
-		h.take(h.buffer[:n])
-		if n < 16<<10 {
-			return
-		}
-	}
-}
+func (h *hub) read() { h.notices.Each(h.take) }
 
-func (h *hub) take(b []byte) {
-	for len(b) >= unix.SizeofInotifyEvent {
-		e := (*unix.InotifyEvent)(unsafe.Pointer(&b[0]))
-		size := unix.SizeofInotifyEvent + int(e.Len)
-		if size > len(b) {
-			return
+func (h *hub) take(e *unix.InotifyEvent, name []byte) {
+	if e.Mask&unix.IN_Q_OVERFLOW != 0 {
+		for _, w := range h.watches {
+			w.gap("more happened at once than the kernel tells")
 		}
-		name, _, _ := bytes.Cut(b[unix.SizeofInotifyEvent:size], []byte{0})
-		b = b[size:]
-		if e.Mask&unix.IN_Q_OVERFLOW != 0 {
-			for _, w := range h.watches {
-				w.gap("more happened at once than the kernel tells")
-			}
-			continue
+		return
+	}
+	d := h.dirs.Told(e.Wd)
+	switch {
+	case d == nil && e.Mask&unix.IN_CLOSE_WRITE != 0:
+		for _, w := range h.watches {
+			w.closedItself(e.Wd)
 		}
-		d := h.dirs.Told(e.Wd)
-		if d == nil {
-			if e.Mask&unix.IN_CLOSE_WRITE != 0 {
-				for _, w := range h.watches {
-					w.closedItself(e.Wd)
-				}
+	case d == nil:
+	case e.Mask&unix.IN_IGNORED != 0:
+		h.dirs.Gone(d)
+	case e.Mask&unix.IN_MOVE_SELF != 0:
+		h.movedSelf(d)
+	case len(name) > 0:
+		if kind, ok := told.Kinds[e.Mask]; ok {
+			h.name = append(append(append(h.name[:0], d.Path...), '/'), name...)
+			if d.Path == "/" {
+				h.name = h.name[1:]
 			}
-			continue
-		}
-		switch {
-		case e.Mask&unix.IN_IGNORED != 0:
-			h.dirs.Gone(d)
-		case e.Mask&unix.IN_MOVE_SELF != 0:
-			h.movedSelf(d)
-		case len(name) > 0:
-			if kind, ok := kinds[e.Mask]; ok {
-				h.name = append(append(append(h.name[:0], d.Path...), '/'), name...)
-				if d.Path == "/" {
-					h.name = h.name[1:]
-				}
-				// Nobody keeps the string.
-				h.told(d, unsafe.String(&h.name[0], len(h.name)), notice{kind, e.Cookie}, e.Mask&unix.IN_ISDIR != 0)
-			}
+			// Nobody keeps the string.
+			h.told(d, unsafe.String(&h.name[0], len(h.name)), notice{kind, e.Cookie}, e.Mask&unix.IN_ISDIR != 0)
 		}
 	}
 }
@@ -218,11 +188,6 @@ func (h *hub) told(in *dirs.Dir[*watch], path string, e notice, dir bool) {
 		h.dirs.Drop(h.dirs.Below(path))
 	}
 }
-
-var kinds = map[uint32]event{unix.IN_CREATE: created, unix.IN_DELETE: deleted, unix.IN_MOVED_FROM: movedFrom,
-	unix.IN_MOVED_TO: movedTo, unix.IN_OPEN: opened, unix.IN_CLOSE_WRITE: closed, unix.IN_CREATE | unix.IN_ISDIR: madeDir,
-	unix.IN_DELETE | unix.IN_ISDIR: deleted, unix.IN_MOVED_FROM | unix.IN_ISDIR: movedFrom,
-	unix.IN_MOVED_TO | unix.IN_ISDIR: movedTo, unix.IN_OPEN | unix.IN_ISDIR: opened}
 
 // movedSelf is told that a watched directory got another name. If no command did it,
 // all that was touched below is somebody else's matter.

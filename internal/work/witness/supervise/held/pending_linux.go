@@ -2,8 +2,9 @@ package held
 
 import (
 	"slices"
+	"strings"
 
-	"golang.org/x/sys/unix"
+	"kerf/internal/work/witness/supervise/held/threads"
 )
 
 // pending is a call that was let go on, until its thread is heard of again. Only then is
@@ -19,17 +20,15 @@ type pending struct {
 	// held says that the call was not let go on yet: what is told until then is the work
 	// of somebody else.
 	held bool
-	// awaited says that enough time was given to it already.
-	awaited bool
+	// met says that one of its notices came.
+	met bool
+	// turns says that it gives directories other names.
+	turns bool
 	// left are the moves by which something left its name, and has not come to the other yet.
 	left []departure
 	// comes says that what it moves comes from where nobody tells of it.
 	comes bool
-	// number and args are of the call itself, as long as something is expected of it.
-	number int32
-	args   [6]uint64
-	// ran is how long the thread had run when it was first asked about, or 0.
-	ran int64
+	threads.Call
 }
 
 // departure is the half of a move that is told first.
@@ -84,8 +83,10 @@ func (w *watch) settle(tid uint32) *pending {
 	if p == nil {
 		p = &pending{}
 		w.calls[tid] = p
+		p.TID = tid
 		return p
 	}
+	w.turned(p)
 	for _, e := range p.expects {
 		e.name.unexpect(p)
 	}
@@ -93,8 +94,8 @@ func (w *watch) settle(tid uint32) *pending {
 		d.name.gone = false
 		w.foreign(d.name)
 	}
-	p.left, p.comes, p.done, p.ran = p.left[:0], false, false, 0
-	p.names, p.expects, p.then, p.awaited = p.names[:0], p.expects[:0], nil, false
+	p.left, p.comes, p.done, p.met, p.Call = p.left[:0], false, false, false, threads.Call{TID: tid}
+	p.names, p.expects, p.then = p.names[:0], p.expects[:0], nil
 	return p
 }
 
@@ -104,34 +105,57 @@ func (n *name) unexpect(p *pending) {
 	}
 }
 
-// pass lets the notices that are expected of a name be expected of another one.
-func (n *name) pass(to *name) {
-	for _, p := range n.waiting {
-		for i := range p.expects {
-			if p.expects[i].name == n {
-				p.expects[i].name = to
+// passes lets the notices that are expected of names be expected of those that what they hold has now.
+func passes(pairs []pair) {
+	to, calls := make(map[*name]*name), make(map[*pending]bool)
+	for _, p := range pairs {
+		for _, q := range p.from.waiting {
+			to[p.from], calls[q] = p.to, true
+		}
+		p.from.waiting = nil
+	}
+	for p := range calls {
+		for i, x := range p.expects {
+			if there := to[x.name]; there != nil {
+				p.expects[i].name = there
+				p.names, there.waiting = append(p.names, there), append(there.waiting, p)
 			}
 		}
-		p.names = append(p.names, to)
-		to.waiting = append(to.waiting, p)
 	}
-	n.waiting = nil
 }
 
-// await gives calls that are under way and concern a name the time to come to their end,
-// so that what is there is looked at afterwards. A call that failed is waited for in
-// vain, once.
-func (w *watch) await(n *name) {
-	polled := []unix.PollFd{{Fd: int32(w.hub.fd), Events: unix.POLLIN}}
-	for range 4 {
-		if !slices.ContainsFunc(n.waiting, func(p *pending) bool { return !p.awaited }) {
-			return
+// outlast gives calls that are under way the time to come to their end, so that what is there is
+// looked at afterwards: those of which is says so.
+func (w *watch) outlast(is func(p *pending) bool) {
+	threads.Outlast(w.find1.Proc, w.hub.fd, func(yield func(*threads.Call) bool) {
+		for _, p := range w.calls {
+			if (len(p.expects) > 0 || !p.met && len(p.names) > 0) && is(p) && !yield(&p.Call) {
+				return
+			}
 		}
-		_, _ = unix.Poll(polled, 1)
-		w.hub.drain()
+	}, w.hub.drain, func(c *threads.Call) { w.settle(c.TID) })
+}
+
+// turn notes that the call is about to give directories other names. Before it is told what is in
+// them, the calls that are about to change something in there come to their end, and no other call
+// is looked at until this one does: else what it makes could come to a name that nobody knows.
+func (c *call) turn(names ...string) {
+	c.outlast(func(p *pending) bool {
+		return p != c.pending && slices.ContainsFunc(p.names, func(n *name) bool {
+			return slices.ContainsFunc(names, func(dir string) bool { return strings.HasPrefix(n.path, dir+"/") })
+		})
+	})
+	if !c.pending.turns {
+		c.pending.turns = true
+		c.turning++
 	}
-	for _, p := range n.waiting {
-		p.awaited = true
+}
+
+// turned notes that directories have their names, after all or not.
+func (w *watch) turned(p *pending) {
+	if p.turns {
+		p.turns = false
+		w.turning--
 	}
 }
 
@@ -181,13 +205,16 @@ func (n *name) expected(w *watch, of notice) bool {
 				i := slices.Index(p.expects, x) // others may be gone
 				p.expects = slices.Delete(p.expects, i, i+1)
 				n.unexpect(p)
-				if !p.done {
+				if p.met = true; !p.done {
 					n.became(e)
 				}
 				p.moved(w, n, of)
 				if (e == movedTo || len(p.expects) == 0) && p.then != nil {
 					p.then()
 					p.then, p.done = nil, true
+				}
+				if len(p.expects) == 0 {
+					w.turned(p)
 				}
 				return true
 			}

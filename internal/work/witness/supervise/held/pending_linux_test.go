@@ -53,7 +53,7 @@ func TestACallThatCameToNothingIsOver(t *testing.T) {
 	}{{"still in the call", number, false}, {"in another one", unix.SYS_OPENAT, true}} {
 		n := &name{path: root + "/f"}
 		p := w.settle(tid)
-		p.number, p.args = c.number, args
+		p.Number, p.Args = c.number, args
 		p.expects, n.waiting = []expectation{{n, opened}}, []*pending{p}
 		w.hub.mu.Lock()
 		w.overdue()

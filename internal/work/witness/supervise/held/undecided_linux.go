@@ -12,22 +12,10 @@ import (
 // undecided finds, once Kerf has read what names hold, the files of which the command may have some
 // open, and that somebody else writes or wrote: whose what they hold is nobody knows.
 func (w *watch) undecided() {
-	left := w.paused && w.journal != nil
-	for n := 0; left; n++ {
-		w.hub.drain()
-		list := w.writables()
-		if n == lookups {
-			for _, f := range list {
-				f.Doubt()
-			}
-			return
-		}
-		left = len(list) > 0 && len(others.Decide(w.find1.Proc, w.threads(), list, w.hub.drain)) > 0
+	if w.paused && w.journal != nil {
+		others.Undecided(w.find1.Proc, w.threads, w.writables, w.hub.drain)
 	}
 }
-
-// lookups bounds how often files are looked up that are closed meanwhile, or that nobody has open.
-const lookups = 8
 
 func (w *watch) threads() []uint32 { return slices.Collect(maps.Keys(w.calls)) }
 

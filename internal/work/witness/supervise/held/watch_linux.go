@@ -157,6 +157,7 @@ type watch struct {
 	counted   map[int32]*endingsOf // those of them that have several names
 	linked    map[content.Inode]int32
 	calls     map[uint32]*pending // the last call of each thread
+	turning   int                 // how many of them are about to give directories other names
 	journal   *journal.Writer
 	failed    error // nothing can be recorded any more
 	idle      bool  // it has nothing open for writing, no call is owed, and it made none since
@@ -257,7 +258,9 @@ func (w *watch) next() (came bool, err error) {
 // handle does what has to be done before a call, and returns 0 to let it go on.
 func (w *watch) handle(n *listener.Notice) syscall.Errno {
 	p := w.settle(n.PID)
-	p.number, p.args = n.Number, n.Args
+	if p.Number, p.Args = n.Number, n.Args; w.turning > 0 {
+		w.outlast(func(q *pending) bool { return q.turns })
+	}
 	if w.failed != nil {
 		return unix.EIO
 	}
@@ -450,11 +453,11 @@ func (w *watch) overdue() {
 		if len(p.expects) == 0 {
 			continue
 		}
-		switch over, known := threads.WentOn(w.find1.Proc, tid, p.number, p.args, &p.ran); {
-		case over:
+		switch p.Stage(w.find1.Proc) {
+		case threads.Over:
 			w.hub.drain() // what it led to is told by now
 			w.settle(tid)
-		case !known:
+		case threads.Runs:
 			w.owed = true
 		}
 	}

@@ -33,6 +33,27 @@ type File struct {
 	was     int
 }
 
+// lookups bounds how often files are looked up that are closed meanwhile, or that nobody has open.
+const lookups = 8
+
+// Undecided is Decide until nothing is left, or for so long that it is in doubt. list returns the files
+// that somebody has open for writing, but for those that are in doubt.
+func Undecided(proc int, threads func() []uint32, list func() []*File, drain func()) {
+	for n := 0; ; n++ {
+		drain()
+		files := list()
+		if n == lookups {
+			for _, f := range files {
+				f.Doubt()
+			}
+			return
+		}
+		if len(files) == 0 || len(Decide(proc, threads(), files, drain)) == 0 {
+			return
+		}
+	}
+}
+
 // Decide lets files be in doubt that somebody else has open, or had: who closed one before is told, but
 // was taken for the command, and then that has the file open more often than is left to it. What is left
 // has to be asked about again: it was closed meanwhile, or nobody has it open for longer than a call.

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -8,34 +9,102 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Call is the call that a thread made last.
+type Call struct {
+	TID    uint32
+	Number int32
+	Args   [6]uint64
+	ran    int64 // how long the thread had run when it was first asked about, or 0
+	left   bool  // nobody waits for it any more
+}
+
+// Stage is what a thread does with a call.
+type Stage int
+
+const (
+	Over   Stage = iota // it is no more in the call, or ended
+	Runs                // it may be in the call, and goes on as soon as it gets a processor, or a lock of the kernel
+	Sleeps              // it is in the call, and waits for something that others do
+)
+
 // busyLong is more time than a call takes of a processor.
 const busyLong = 20 * time.Millisecond
 
-// WentOn reports whether a thread is no more in a call, by its number and arguments. known is false
-// where it may be, or not: it has to be asked again. ran is how long the thread had run when it was
-// first asked about, 0 before that. proc is /proc, open.
-func WentOn(proc int, tid uint32, number int32, args [6]uint64, ran *int64) (over, known bool) {
-	text, err := read(proc, tid, "syscall")
+// Stage tells what the thread does with the call. proc is /proc, open.
+func (c *Call) Stage(proc int) Stage {
+	text, err := read(proc, c.TID, "syscall")
 	if err != nil {
-		return err == unix.ENOENT || err == unix.ESRCH, true // or nobody is told
+		if err == unix.ENOENT || err == unix.ESRCH {
+			return Over
+		}
+		return Sleeps // nobody is told
 	}
 	fields := strings.Fields(text)
 	if len(fields) > 0 && fields[0] != "running" {
-		is := strconv.Itoa(int(number))
-		for _, a := range args {
+		is := strconv.Itoa(int(c.Number))
+		for _, a := range c.Args {
 			is += " 0x" + strconv.FormatUint(a, 16)
 		}
-		return !strings.HasPrefix(text, is+" "), true
+		switch {
+		case !strings.HasPrefix(text, is+" "):
+			return Over
+		case c.waits(proc):
+			return Sleeps
+		}
+		return Runs
 	}
-	text, err = read(proc, tid, "schedstat") // it runs, or waits for a processor
+	text, err = read(proc, c.TID, "schedstat") // it runs, or waits for a processor
 	if fields = strings.Fields(text); err != nil || len(fields) == 0 {
-		return false, true
+		return Sleeps
 	}
 	now, err := strconv.ParseInt(fields[0], 10, 64)
-	if *ran == 0 {
-		*ran = now
+	if c.ran == 0 {
+		c.ran = now
 	}
-	return err == nil && now-*ran > int64(busyLong), false
+	if err == nil && now-c.ran > int64(busyLong) {
+		return Over
+	}
+	return Runs
+}
+
+// patience is how long calls are waited for, at most. One takes less than a millisecond of a
+// processor; on a busy machine it may have to wait for that.
+const patience = 2 * time.Second
+
+// Outlast waits until calls have come to their end, and settles those that came to nothing. One that
+// waits itself for others is left alone from then on. Calls lists those of which it is not known yet
+// that they are over; drain works through what an inotify, open as fd, tells of that.
+func Outlast(proc, fd int, calls iter.Seq[*Call], drain func(), settle func(*Call)) {
+	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for end := time.Now().Add(patience); ; {
+		left := false
+		for c := range calls {
+			if c.left {
+				continue
+			}
+			switch stage := c.Stage(proc); {
+			case stage == Over:
+				drain() // what it led to is told by now
+				settle(c)
+			case stage == Sleeps || time.Now().After(end):
+				c.left = true
+			default:
+				left = true
+			}
+		}
+		if !left {
+			return
+		}
+		_, _ = unix.Poll(polled, 1)
+		drain()
+	}
+}
+
+// waits reports whether the thread waits for something that need not come.
+func (c *Call) waits(proc int) bool {
+	text, err := read(proc, c.TID, "stat") // number, (name), state
+	state := strings.TrimLeft(text[strings.LastIndexByte(text, ')')+1:], " ")
+	return err != nil || state == "" || state[0] != 'R' && state[0] != 'D'
 }
 
 // read reads what /proc tells of a thread.
