@@ -3,8 +3,11 @@ package witness_test
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness"
 )
@@ -22,6 +25,7 @@ func madeWhileMoved(t *testing.T, do string) {
 	const rounds, steps = 6, 150
 	other := map[string]string{"rename": "q", "exchange": "e"}[do]
 	s := newStage(t)
+	defer onOneProcessor(t)()
 	for round := range rounds {
 		s.set()
 		before := snap(s, s.root)
@@ -52,5 +56,29 @@ func madeWhileMoved(t *testing.T, do string) {
 		if missed > 0 {
 			t.Fatalf("round %d: %d of %d files are not told of; notes: %v", round, missed, made, r.Unsure())
 		}
+	}
+}
+
+// onOneProcessor lets what this test starts run on one processor, by turns: then a call that was let go
+// on may have to wait for it until others were made. back ends that.
+func onOneProcessor(t *testing.T) (back func()) {
+	runtime.LockOSThread()
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.SchedSetaffinity(0, &all); err != nil {
+			t.Error(err)
+		}
+		runtime.UnlockOSThread()
 	}
 }

@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -12,19 +13,29 @@ import (
 // between tells what became of names between two touches of the command. What was there
 // before is one thing, what it found then another: who made the one into the other nobody
 // knows. Where what was there before is not known, s is told.
-func (c *collector) between(s *sorter) (set delta.Set) {
+func (c *collector) between(s *sorter) Part {
+	part := Part{Certainty: ledger.Unproven}
+	first := map[string]*held{}
 	for _, m := range c.mixed {
 		before, ok := c.before(m.before)
 		found, known := c.before(m.found)
+		t := c.names[m.path]
+		if m.found == t.was && c.onlyLooked(t) { // what others left there counts
+			found, known = t.post.image.WithMode(t.had()), true
+		}
 		switch {
 		case !ok:
 			c.gap(m.path, m.before.lost)
 			s.lost = true
 		case known && !before.Same(found):
-			set = append(set, delta.Change{Path: m.path, Pre: before, Post: found})
+			part.Set = append(part.Set, delta.Change{Path: m.path, Pre: before, Post: found})
+		}
+		was := cmp.Or(first[m.path], m.before)
+		if first[m.path] = was; m.found == t.was {
+			part.turned(m.path, was.Kind, t.kind, was.Mode)
 		}
 	}
-	return set
+	return part
 }
 
 // returned finds the files that a command took away from their name and brought back to it, and

@@ -3,7 +3,6 @@ package witness
 import (
 	"io/fs"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -48,20 +47,6 @@ func (c *collector) small(name string, size int64) (data []byte, writer, ok bool
 // beingWritten reports whether somebody has a file open for writing, or mapped.
 func beingWritten(f *os.File) bool { return beneath.Written(int(f.Fd())) }
 
-// untouched reports whether a content that was kept is as it was then: a copy, or the
-// file itself, which nobody wrote to since.
-func untouched(f *os.File, was *journal.Sig) bool {
-	var st unix.Statx_t
-	if unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st) != nil {
-		return false
-	}
-	now := journal.StateOf(&st).Sig
-	return idOf(&now) != idOf(was) || now.Mtime == was.Mtime
-}
+func untouched(f *os.File, was *journal.Sig) bool { return beneath.Untouched(f, was) }
 
-// reachable reports whether a file that was kept by a second name can still be written by
-// others: it has more names than ours, or somebody has it open.
-func reachable(f *os.File, st fs.FileInfo) bool {
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	return !ok || sys.Nlink > 1 || beingWritten(f)
-}
+func reachable(f *os.File, st fs.FileInfo) bool { return beneath.Reachable(f, st) }

@@ -88,10 +88,18 @@ func (c *collector) directory(t *touched, s *sorter) {
 			to = &s.modes
 		}
 		to.Modes = append(to.Modes, ledger.DirMode{Path: ledger.Path(t.path), Pre: t.mode & 0o777, Post: mode & 0o777})
-	case was == kind:
-	case kind == journal.Dir:
-		to.Dirs = append(to.Dirs, ledger.Path(t.path))
+	default:
+		to.turned(t.path, was, kind, t.mode)
+	}
+}
+
+// turned notes that a name became a directory, or that one with a mode went.
+func (p *Part) turned(name string, was, is uint8, mode uint32) {
+	switch {
+	case was == is:
+	case is == journal.Dir:
+		p.Dirs = append(p.Dirs, ledger.Path(name))
 	case was == journal.Dir:
-		to.Gone = append(to.Gone, ledger.Dir{Path: ledger.Path(t.path), Mode: t.mode & 0o777})
+		p.Gone = append(p.Gone, ledger.Dir{Path: ledger.Path(name), Mode: mode & 0o777})
 	}
 }

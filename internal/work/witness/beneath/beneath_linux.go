@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -203,4 +204,22 @@ func Written(fd int) bool {
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
 	}
 	return err == unix.EAGAIN
+}
+
+// Untouched reports whether a content that was kept is as it was then: a copy, or the
+// file itself, which nobody wrote to since.
+func Untouched(f *os.File, was *journal.Sig) bool {
+	var st unix.Statx_t
+	if unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st) != nil {
+		return false
+	}
+	now := journal.StateOf(&st).Sig
+	return now.Dev != was.Dev || now.Ino != was.Ino || now.Born != was.Born || now.Mtime == was.Mtime
+}
+
+// Reachable reports whether a file that was kept by a second name can still be written by
+// others: it has more names than ours, or somebody has it open.
+func Reachable(f *os.File, st fs.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return !ok || sys.Nlink > 1 || Written(int(f.Fd()))
 }

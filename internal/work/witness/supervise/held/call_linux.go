@@ -544,12 +544,17 @@ func (c *call) move(from, to *spot) error {
 // inside are the names below a directory that were touched after it was read, by others of the
 // command, until it moved: what they hold moved, too, and what is under way may come there.
 func (c *call) inside(read []pair, dir string) (list []*name) {
-	known := make(map[*name]bool, len(read))
+	known, under := make(map[*name]bool, len(read)), make(map[*name]bool)
 	for _, r := range read {
 		known[r.from] = true
 	}
+	for _, p := range c.calls {
+		for _, n := range p.names {
+			under[n] = len(p.expects) > 0 || under[n]
+		}
+	}
 	for p, n := range c.names {
-		if strings.HasPrefix(p, dir+"/") && !known[n] && (!n.gone || len(n.waiting) > 0) {
+		if strings.HasPrefix(p, dir+"/") && !known[n] && (!n.gone || under[n]) {
 			list = append(list, n)
 		}
 	}

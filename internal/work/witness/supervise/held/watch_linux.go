@@ -453,11 +453,11 @@ func (w *watch) overdue() {
 		if len(p.expects) == 0 {
 			continue
 		}
-		switch p.Stage(w.find1.Proc) {
-		case threads.Over:
+		switch stage := p.Stage(w.find1.Proc); {
+		case stage == threads.Over, p.Busy():
 			w.hub.drain() // what it led to is told by now
 			w.settle(tid)
-		case threads.Runs:
+		case stage == threads.Runs:
 			w.owed = true
 		}
 	}

@@ -15,6 +15,7 @@ type Call struct {
 	Number int32
 	Args   [6]uint64
 	ran    int64 // how long the thread had run when it was first asked about, or 0
+	busy   int64 // how much longer it had when it was asked about last, in nanoseconds
 	left   bool  // nobody waits for it any more
 }
 
@@ -30,8 +31,18 @@ const (
 // busyLong is more time than a call takes of a processor.
 const busyLong = 20 * time.Millisecond
 
+// Busy reports whether the thread ran for longer than a call takes, so that it is likely to be over.
+// It need not be: on a virtual machine, also time counts in which the whole machine stood still.
+func (c *Call) Busy() bool { return c.busy > int64(busyLong) }
+
+// Asked, in tests, is called when a stage is asked for.
+var Asked func(c *Call)
+
 // Stage tells what the thread does with the call. proc is /proc, open.
 func (c *Call) Stage(proc int) Stage {
+	if Asked != nil {
+		Asked(c)
+	}
 	text, err := read(proc, c.TID, "syscall")
 	if err != nil {
 		if err == unix.ENOENT || err == unix.ESRCH {
@@ -61,8 +72,8 @@ func (c *Call) Stage(proc int) Stage {
 	if c.ran == 0 {
 		c.ran = now
 	}
-	if err == nil && now-c.ran > int64(busyLong) {
-		return Over
+	if err == nil {
+		c.busy = now - c.ran
 	}
 	return Runs
 }
@@ -70,6 +81,9 @@ func (c *Call) Stage(proc int) Stage {
 // patience is how long calls are waited for, at most. One takes less than a millisecond of a
 // processor; on a busy machine it may have to wait for that.
 const patience = 2 * time.Second
+
+// muchLonger is how long a thread may run meanwhile.
+const muchLonger = 10 * busyLong
 
 // Outlast waits until calls have come to their end, and settles those that came to nothing. One that
 // waits itself for others is left alone from then on. Calls lists those of which it is not known yet
@@ -86,7 +100,7 @@ func Outlast(proc, fd int, calls iter.Seq[*Call], drain func(), settle func(*Cal
 			case stage == Over:
 				drain() // what it led to is told by now
 				settle(c)
-			case stage == Sleeps || time.Now().After(end):
+			case stage == Sleeps, c.busy > int64(muchLonger), time.Now().After(end):
 				c.left = true
 			default:
 				left = true
