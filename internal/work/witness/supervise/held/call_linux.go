@@ -480,6 +480,7 @@ func (c *call) leave(from *spot) error {
 			n.gone, n.writers = true, 0
 		}
 		if len(inner) > 1 {
+			c.hub.movedBy(c.watch, inner[0].path)
 			c.hub.dirs.Drop(c.hub.dirs.Below(inner[0].path))
 		}
 	}
@@ -518,11 +519,11 @@ func (c *call) move(from, to *spot) error {
 	}
 	c.expect(pairs[0].from, movedFrom)
 	c.expect(b, movedTo)
-	hub, dir := c.hub, from.State.Kind == journal.Dir
+	dir := from.State.Kind == journal.Dir
 	c.pending.then = func() {
 		if dir {
-			a, b := pairs[0].from.path, b.path
-			pairs = append(pairs, c.went(c.inside(pairs, a), a, b)...)
+			a := pairs[0].from.path
+			pairs = append(pairs, c.went(c.inside(pairs, a), a, b.path)...)
 			passes(pairs[1:])
 		}
 		for _, p := range pairs {
@@ -535,7 +536,8 @@ func (c *call) move(from, to *spot) error {
 			c.along(p)
 		}
 		if dir {
-			hub.dirs.Moved(pairs[0].from.path, b.path)
+			c.hub.movedBy(c.watch, pairs[0].from.path)
+			c.hub.dirs.Moved(pairs[0].from.path, b.path)
 		}
 	}
 	return nil
@@ -603,14 +605,16 @@ func (c *call) exchange(from, to *spot) error {
 		c.expect(n, movedFrom)
 		c.expect(n, movedTo)
 	}
-	hub, a, b := c.hub, from.name, to.name
+	a, b := from.name, to.name
 	c.pending.then = func() {
 		one, other := c.inside(pairs, a), c.inside(pairs, b)
 		pairs = slices.Concat(pairs, c.went(one, a, b), c.went(other, b, a))
 		passes(slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.from.path == a || p.from.path == b }))
 		swap(pairs)
 		c.along(pairs...)
-		hub.dirs.Exchanged(a, b)
+		c.hub.movedBy(c.watch, a)
+		c.hub.movedBy(c.watch, b)
+		c.hub.dirs.Exchanged(a, b)
 	}
 	return nil
 }

@@ -20,10 +20,8 @@ import (
 type event = told.Kind
 
 const (
-	created, deleted   = told.Created, told.Deleted
-	movedFrom, movedTo = told.MovedFrom, told.MovedTo
-	opened, closed     = told.Opened, told.Closed
-	madeDir            = told.MadeDir
+	created, deleted, movedFrom, movedTo = told.Created, told.Deleted, told.MovedFrom, told.MovedTo
+	opened, closed, madeDir              = told.Opened, told.Closed, told.MadeDir
 )
 
 // notice is what the kernel tells of a name. The move that both halves of a rename tell of is the
@@ -195,16 +193,21 @@ func (h *hub) movedSelf(d *dirs.Dir[*watch]) {
 	if d.Expected() {
 		return
 	}
-	for w := range d.Users {
+	h.movedBy(nil, d.Path)
+	h.dirs.Drop(h.dirs.Below(d.Path))
+}
+
+// movedBy notes that what commands touched below a directory is elsewhere, but for the one that did it.
+func (h *hub) movedBy(by *watch, dir string) {
+	for _, w := range h.watches {
 		for _, names := range []map[string]*name{w.names, w.before} {
 			for p, n := range names {
-				if strings.HasPrefix(p, d.Path+"/") || p == d.Path {
+				if w != by && (strings.HasPrefix(p, dir+"/") || by == nil && p == dir) {
 					w.foreignSince(n, "its directory was moved")
 				}
 			}
 		}
 	}
-	h.dirs.Drop(h.dirs.Below(d.Path))
 }
 
 // happened tells the commands that touched a name what became of it. done says that one
