@@ -89,6 +89,7 @@ func killed(t *testing.T, kerf string, v victim, at int) (changed int, faults []
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+	died := time.Now()
 	if v == "helper" {
 		select {
 		case <-ended:
@@ -124,9 +125,12 @@ func killed(t *testing.T, kerf string, v victim, at int) (changed int, faults []
 			}
 		}
 	}
+	open := "" // what the one call that had been let go changed when nobody watched any more
 	for _, path := range real {
 		switch why, told := doubted[path]; {
 		case listed[path]:
+		case told && open == "" && v != "kerf" && changedSince(filepath.Join(p.dir, path), died):
+			open = path
 		case told:
 			fault("the log does not prove %s: %s", describe(path, before, after), why)
 		default:
@@ -145,7 +149,7 @@ func killed(t *testing.T, kerf string, v victim, at int) (changed int, faults []
 		t.Fatal(err)
 	}
 	for _, path := range differ(before, after) {
-		if path != "notes.txt" {
+		if path != "notes.txt" && path != open {
 			fault("after undo: %s", describe(path, before, after))
 		}
 	}
@@ -156,6 +160,14 @@ func killed(t *testing.T, kerf string, v victim, at int) (changed int, faults []
 		faults = append(faults[:5], fmt.Sprintf("and %d more", len(faults)-5))
 	}
 	return len(real), faults
+}
+
+// changedSince reports whether something is there that was changed after a moment. The witness can be
+// killed between a call and what the kernel does then; on a busy machine that comes much later, and what
+// it led to cannot be told from what somebody else did.
+func changedSince(path string, moment time.Time) bool {
+	var st syscall.Stat_t
+	return syscall.Lstat(path, &st) == nil && time.Unix(st.Ctim.Sec, st.Ctim.Nsec).After(moment)
 }
 
 // progress is about how far touches200 is.
