@@ -79,6 +79,26 @@ func TestWhatMovesWithADirectoryIsTold(t *testing.T) {
 	t.Logf("%d plays", plays)
 }
 
+// TestACallThatWasLookedAtAnewIsUnderWay: a call in a directory whose notices begin with it is looked at
+// twice. As long as its thread is in it, what it leads to is expected.
+func TestACallThatWasLookedAtAnewIsUnderWay(t *testing.T) {
+	tids := threadsOf(t, 1)
+	defer func() { threads.Asked = nil }()
+	g := newGame(t, NewHub(), tids, true)
+	defer g.end()
+	g.look(tids[0], deed{"make", "p/d/n", ""})
+	g.w.hub.mu.Lock()
+	g.w.overdue()
+	g.w.hub.mu.Unlock()
+	g.calls[tids[0]].act(g)
+	g.w.hub.mu.Lock()
+	g.w.hub.drainAll()
+	defer g.w.hub.mu.Unlock()
+	if n := g.w.names[g.root+"/p/d/n"]; n == nil || n.foreign {
+		t.Errorf("it is laid to others: %+v", n)
+	}
+}
+
 // orders are all in which a list of n and one of m steps can be gone through: true is one of the first.
 func orders(n, m int) (all [][]bool) {
 	if n+m == 0 {
@@ -123,6 +143,7 @@ type game struct {
 // kernelCall is a call that was let go on.
 type kernelCall struct {
 	deed
+	listener.Notice
 	a, b   int // directories of its names, open, or below zero
 	walked bool
 	done   bool
@@ -182,8 +203,8 @@ func (g *game) asked(c *threads.Call) {
 	}
 	line := "-1 0x0 0x0"
 	if k != nil && !k.done {
-		line = strconv.Itoa(int(c.Number))
-		for _, a := range c.Args {
+		line = strconv.Itoa(int(k.Number))
+		for _, a := range k.Args {
 			line += " 0x" + strconv.FormatUint(a, 16)
 		}
 		line += " 0x0 0x0"
@@ -235,7 +256,7 @@ func (g *game) look(tid uint32, d deed) {
 	h.mu.Unlock()
 	runtime.KeepAlive(a)
 	runtime.KeepAlive(b)
-	g.calls[tid] = &kernelCall{deed: d, a: -1, b: -1, done: errno != 0}
+	g.calls[tid] = &kernelCall{deed: d, Notice: n, a: -1, b: -1, done: errno != 0}
 }
 
 // walk finds the directories of the names, as the kernel does before it changes anything.

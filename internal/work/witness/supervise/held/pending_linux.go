@@ -94,7 +94,8 @@ func (w *watch) settle(tid uint32) *pending {
 		d.name.gone = false
 		w.foreign(d.name)
 	}
-	p.left, p.comes, p.done, p.met, p.Call = p.left[:0], false, false, false, threads.Call{TID: tid}
+	p.left, p.comes, p.done, p.met = p.left[:0], false, false, false
+	p.Anew()
 	p.names, p.expects, p.then = p.names[:0], p.expects[:0], nil
 	return p
 }

@@ -19,6 +19,9 @@ type Call struct {
 	left   bool  // nobody waits for it any more
 }
 
+// Anew forgets what is known of the thread: it is looked at a call of it, perhaps the same one.
+func (c *Call) Anew() { c.ran, c.busy, c.left = 0, 0, false }
+
 // Stage is what a thread does with a call.
 type Stage int
 
