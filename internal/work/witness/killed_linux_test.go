@@ -143,7 +143,9 @@ func TestWhatIsCollectedBeforeAKillAndAfterItAddsUp(t *testing.T) {
 		if len(f) > 0 && (!slices.ContainsFunc(p.Lists[0], moves) || os.Getenv("KERF_TRUST_STRICT") != "") {
 			t.Fatalf("%s", f[0])
 		}
-		open = append(open, f...)
+		if len(f) > 0 {
+			open = append(open, fmt.Sprintf("%s\n%+v\nwaits %v, torn %v", f[0], p.Lists[0], waits, torn))
+		}
 	})
 	t.Logf("%d of %d were recovered", recovered, plays)
 	if recovered == 0 && os.Getenv("KERF_LONG") == "" {
