@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -167,8 +166,6 @@ type watch struct {
 	cuts      int64
 	done      chan struct{} // closed when nothing of the command runs any more
 }
-
-func bytesAt(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 
 // serve answers the calls of the command until none of its processes is left.
 func (w *watch) serve(proc int) {
