@@ -163,7 +163,7 @@ func (h *hub) take(e *unix.InotifyEvent, name []byte) {
 	case e.Mask&unix.IN_MOVE_SELF != 0:
 		h.movedSelf(d)
 	case len(name) > 0:
-		if kind, ok := told.Kinds[e.Mask]; ok {
+		if kind, ok := told.Of(e.Mask); ok {
 			h.name = append(append(append(h.name[:0], d.Path...), '/'), name...)
 			if d.Path == "/" {
 				h.name = h.name[1:]

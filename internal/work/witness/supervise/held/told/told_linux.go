@@ -22,11 +22,28 @@ const (
 	MadeDir
 )
 
-// Kinds are the kinds of changes by the masks of inotify.
-var Kinds = map[uint32]Kind{unix.IN_CREATE: Created, unix.IN_DELETE: Deleted, unix.IN_MOVED_FROM: MovedFrom,
-	unix.IN_MOVED_TO: MovedTo, unix.IN_OPEN: Opened, unix.IN_CLOSE_WRITE: Closed, unix.IN_CREATE | unix.IN_ISDIR: MadeDir,
-	unix.IN_DELETE | unix.IN_ISDIR: Deleted, unix.IN_MOVED_FROM | unix.IN_ISDIR: MovedFrom,
-	unix.IN_MOVED_TO | unix.IN_ISDIR: MovedTo, unix.IN_OPEN | unix.IN_ISDIR: Opened}
+// Of returns the kind of change that a mask of inotify tells, if it is one.
+func Of(mask uint32) (kind Kind, ok bool) {
+	switch mask &^ unix.IN_ISDIR {
+	case unix.IN_CREATE:
+		if kind = Created; mask&unix.IN_ISDIR != 0 {
+			kind = MadeDir
+		}
+	case unix.IN_DELETE:
+		kind = Deleted
+	case unix.IN_MOVED_FROM:
+		kind = MovedFrom
+	case unix.IN_MOVED_TO:
+		kind = MovedTo
+	case unix.IN_OPEN:
+		kind = Opened
+	case unix.IN_CLOSE_WRITE:
+		kind = Closed
+	default:
+		return 0, false
+	}
+	return kind, true
+}
 
 // Reader reads what an open inotify tells. It is for one goroutine at a time.
 type Reader struct {
