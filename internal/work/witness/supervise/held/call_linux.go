@@ -524,7 +524,7 @@ func (c *call) move(from, to *spot) error {
 		if dir {
 			a := pairs[0].from.path
 			pairs = append(pairs, c.went(c.inside(pairs, a), a, b.path)...)
-			passes(pairs[1:])
+			c.passes(pairs)
 		}
 		for _, p := range pairs {
 			c.parted(p.to.linked, p.to.writers)
@@ -546,20 +546,23 @@ func (c *call) move(from, to *spot) error {
 // inside are the names below a directory that were touched after it was read, by others of the
 // command, until it moved: what they hold moved, too, and what is under way may come there.
 func (c *call) inside(read []pair, dir string) (list []*name) {
-	known, under := make(map[*name]bool, len(read)), make(map[*name]bool)
-	for _, r := range read {
-		known[r.from] = true
-	}
-	for _, p := range c.calls {
-		for _, n := range p.names {
-			under[n] = len(p.expects) > 0 || under[n]
+	mark := func(is bool) {
+		for _, r := range read {
+			r.from.read = is
+		}
+		for _, p := range c.calls {
+			for _, n := range p.names {
+				n.under = is && (n.under || len(p.expects) > 0)
+			}
 		}
 	}
+	mark(true)
 	for p, n := range c.names {
-		if strings.HasPrefix(p, dir+"/") && !known[n] && (!n.gone || under[n]) {
+		if strings.HasPrefix(p, dir+"/") && !n.read && (!n.gone || n.under) {
 			list = append(list, n)
 		}
 	}
+	mark(false)
 	return list
 }
 
@@ -609,7 +612,7 @@ func (c *call) exchange(from, to *spot) error {
 	c.pending.then = func() {
 		one, other := c.inside(pairs, a), c.inside(pairs, b)
 		pairs = slices.Concat(pairs, c.went(one, a, b), c.went(other, b, a))
-		passes(slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.from.path == a || p.from.path == b }))
+		c.passes(pairs)
 		swap(pairs)
 		c.along(pairs...)
 		c.hub.movedBy(c.watch, a)

@@ -13,7 +13,6 @@
 //	notices   what the kernel tells of changes in directories, those of others too
 //	dirs      the directories of which it tells, by their names
 //	apart     by how many processes a file was written
-//	told      those notices, as the kernel makes them
 //	threads   whether a call that went on is over; directories move when none is under way
 //	others    whether programs beside the commands have a file open for writing
 package held

@@ -81,9 +81,8 @@ type expectation struct {
 func (w *watch) settle(tid uint32) *pending {
 	p := w.calls[tid]
 	if p == nil {
-		p = &pending{}
+		p = &pending{Call: threads.Call{TID: tid}}
 		w.calls[tid] = p
-		p.TID = tid
 		return p
 	}
 	w.turned(p)
@@ -106,22 +105,30 @@ func (n *name) unexpect(p *pending) {
 	}
 }
 
-// passes lets the notices that are expected of names be expected of those that what they hold has now.
-func passes(pairs []pair) {
-	to, calls := make(map[*name]*name), make(map[*pending]bool)
+// passes lets the notices that other calls expect of names be expected of those that what they hold has now.
+func (c *call) passes(pairs []pair) {
+	var calls []*pending
 	for _, p := range pairs {
+		own := p.from.waiting[:0]
 		for _, q := range p.from.waiting {
-			to[p.from], calls[q] = p.to, true
-		}
-		p.from.waiting = nil
-	}
-	for p := range calls {
-		for i, x := range p.expects {
-			if there := to[x.name]; there != nil {
-				p.expects[i].name = there
-				p.names, there.waiting = append(p.names, there), append(there.waiting, p)
+			if q == c.pending {
+				own = append(own, q)
+			} else if p.from.there = p.to; !slices.Contains(calls, q) {
+				calls = append(calls, q)
 			}
 		}
+		p.from.waiting = own
+	}
+	for _, q := range calls {
+		for i := range q.expects {
+			if there := q.expects[i].name.there; there != nil {
+				q.expects[i].name = there
+				q.names, there.waiting = append(q.names, there), append(there.waiting, q)
+			}
+		}
+	}
+	for _, p := range pairs {
+		p.from.there = nil
 	}
 }
 
@@ -137,19 +144,16 @@ func (w *watch) outlast(is func(p *pending) bool) {
 	}, w.hub.drain, func(c *threads.Call) { w.settle(c.TID) })
 }
 
-// turn notes that the call is about to give directories other names. Before it is told what is in
-// them, the calls that are about to change something in there come to their end, and no other call
-// is looked at until this one does: else what it makes could come to a name that nobody knows.
+// turn notes that the call is about to give directories other names. Calls that are about to change
+// something in there come to their end before, and others are looked at when this one did: else what
+// one makes could come to a name that nobody knows.
 func (c *call) turn(names ...string) {
 	c.outlast(func(p *pending) bool {
 		return p != c.pending && slices.ContainsFunc(p.names, func(n *name) bool {
 			return slices.ContainsFunc(names, func(dir string) bool { return strings.HasPrefix(n.path, dir+"/") })
 		})
 	})
-	if !c.pending.turns {
-		c.pending.turns = true
-		c.turning++
-	}
+	c.pending.turns, c.turning = true, c.turning+1
 }
 
 // turned notes that directories have their names, after all or not.

@@ -21,17 +21,19 @@ import (
 
 // name is a name that a command touched.
 type name struct {
-	path    string
-	gone    bool // the command removed it
-	foreign bool // somebody else changed it since
-	writers int  // how often the command has what is here open for writing
-	opens   int  // how often it opened that since it came here
-	opened  bool // the command ever opened that
-	ended   endings.Counts
-	waiting []*pending
-	closed  content.Inode // that the command last wrote and closed here
-	linked  int32         // names the file here among those that have several names, or 0
-	carried bool          // it was touched before the last cut, and what it holds was not kept since
+	path        string
+	gone        bool // the command removed it
+	foreign     bool // somebody else changed it since
+	writers     int  // how often the command has what is here open for writing
+	opens       int  // how often it opened that since it came here
+	opened      bool // the command ever opened that
+	ended       endings.Counts
+	waiting     []*pending
+	closed      content.Inode // that the command last wrote and closed here
+	linked      int32         // names the file here among those that have several names, or 0
+	there       *name         // where what it held is now, while that is passed on
+	read, under bool          // for inside: it was read, or a call is under way that may put something here
+	carried     bool          // it was touched before the last cut, and what it holds was not kept since
 }
 
 // Options are what is to be known of a command.
