@@ -74,7 +74,12 @@ func (h *Hub) Attend() { h.h.attend() }
 
 // release forgets a command.
 func (h *hub) release(w *watch) {
-	h.watches = slices.DeleteFunc(slices.Clone(h.watches), func(other *watch) bool { return other == w })
+	for i, other := range h.watches {
+		if other == w {
+			h.watches = append(h.watches[:i:i], h.watches[i+1:]...)
+			break
+		}
+	}
 	for wd := range w.apartFrom {
 		if h.dirs.Told(wd) == nil && !slices.ContainsFunc(h.watches, func(other *watch) bool { return other.apartFrom[wd] }) {
 			_, _ = unix.InotifyRmWatch(h.fd, uint32(wd))

@@ -9,14 +9,6 @@ import (
 	"kerf/internal/work/witness/supervise/held/others"
 )
 
-// undecided finds, once Kerf has read what names hold, the files of which the command may have some
-// open, and that somebody else writes or wrote: whose what they hold is nobody knows.
-func (w *watch) undecided() {
-	if w.paused && w.journal != nil {
-		others.Undecided(w.find1.Proc, w.threads, w.writables, w.hub.drain)
-	}
-}
-
 func (w *watch) threads() []uint32 { return slices.Collect(maps.Keys(w.calls)) }
 
 // writables are the files that somebody has open for writing, but for those that are in doubt.

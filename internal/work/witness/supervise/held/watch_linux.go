@@ -102,7 +102,9 @@ func (o *Watch) Cut() (begun bool) {
 func (o *Watch) Seen() {
 	o.w.hub.mu.Lock()
 	defer o.w.hub.mu.Unlock()
-	o.w.undecided()
+	if o.w.paused && o.w.journal != nil { // the command may have files open that others write
+		others.Undecided(o.w.find1.Proc, o.w.threads, o.w.writables, o.w.hub.drain)
+	}
 	o.w.hub.drainAll()
 }
 
