@@ -350,6 +350,9 @@ func TestAResumedSessionGreetsItsHooksOnce(t *testing.T) {
 		for range 2 {
 			c.do(input("go"))
 			c.until(is[protocol.TurnCompleted])
+			if len(sources) == 0 {
+				t.Errorf("resumed %v: hooks were told of no start in the first turn", resumed)
+			}
 		}
 		_ = c.Close()
 		if !slices.Equal(sources, []string{want}) {

@@ -152,3 +152,17 @@ func TestNoNewsAreNoMessage(t *testing.T) {
 		t.Errorf("%d requests", len(c.model.asked))
 	}
 }
+
+// TestASessionWithoutARecord plans, names itself and ends like any other.
+func TestASessionWithoutARecord(t *testing.T) {
+	c := begin(t, func(o *Options) { o.Settings.Approval = protocol.PolicyPlan }, says("<proposed_plan>\n1. test\n</proposed_plan>"))
+	c.do(input("plan it"))
+	if done := c.until(is[protocol.TurnCompleted]).(protocol.TurnCompleted); !strings.Contains(done.LastMessage, "1. test") {
+		t.Errorf("%+v", done)
+	}
+	c.do(protocol.Rename{Title: "mine"})
+	c.until(is[protocol.TitleChanged])
+	if err := c.Close(); err != nil || !c.exec.shut {
+		t.Errorf("%v, closed: %t", err, c.exec.shut)
+	}
+}

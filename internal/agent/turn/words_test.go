@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -327,5 +328,49 @@ func TestSettingsThatCannotChange(t *testing.T) {
 	}
 	if _, told = drive(c, Submit{ID: "s", Op: protocol.Configure{Settings: protocol.Settings{Cwd: "/w"}}}); len(toldOf[protocol.Warning](told)) != 0 {
 		t.Errorf("the same directory: %+v", told)
+	}
+}
+
+// TestAGoalIsTriedSoOften: each check that fails has the turn go on, up to the limit; one that passes ends
+// it, but for what the user said meanwhile.
+func TestAGoalIsTriedSoOften(t *testing.T) {
+	begin := func(most int) *Core {
+		op := say("go")
+		op.Goal = &protocol.Goal{Text: "it works", Check: "make test", Checks: most}
+		c := New(Options{}, nil)
+		drive(c, Submit{ID: "t1", Op: op}, Gathered{Turn: "t1"})
+		return c
+	}
+	checked := func(c *Core, round int, passed bool, before ...Input) (reqs []CallModel, told []protocol.Msg) {
+		drive(c, spoken(round, "done")...)
+		drive(c, before...)
+		return drive(c, Checked{Call: c.turn.goal.call, Passed: passed, Outcome: Outcome{Text: "the output of the check"}})
+	}
+	for most := 1; most <= 3; most++ {
+		c := begin(most)
+		for n := 1; n < most; n++ {
+			reqs, _ := checked(c, n, false)
+			if len(reqs) != 1 || strings.Count(texts(reqs[0]), "the output of the check") != n {
+				t.Fatalf("of %d, %d failed: %+v", most, n, reqs)
+			}
+		}
+		reqs, told := checked(c, most, false)
+		words := fmt.Sprintf("the goal is not reached: its check failed %d times, which is its limit (--max-checks)", most)
+		if len(reqs) != 0 || len(toldOf[protocol.Warning](told)) != 1 || toldOf[protocol.Warning](told)[0].Message != words {
+			t.Errorf("of %d all failed: %+v, %+v", most, reqs, told)
+		}
+		if _, told = drive(c, Settled{Turn: "t1"}); len(toldOf[protocol.TurnAborted](told)) != 1 || toldOf[protocol.TurnAborted](told)[0].Reason != protocol.AbortBudget {
+			t.Errorf("of %d all failed: ended as %+v", most, told)
+		}
+	}
+	c := begin(3)
+	if reqs, _ := checked(c, 1, true, Submit{ID: "s", Op: say("and this")}); len(reqs) != 1 || !strings.Contains(texts(reqs[0]), "and this") {
+		t.Errorf("passed, but the user said more: %+v", reqs)
+	}
+	if reqs, _ := checked(c, 2, true); len(reqs) != 0 {
+		t.Errorf("passed: %+v", reqs)
+	}
+	if _, told := drive(c, Settled{Turn: "t1"}); len(toldOf[protocol.TurnCompleted](told)) != 1 {
+		t.Errorf("passed: ended as %+v", told)
 	}
 }
