@@ -157,9 +157,7 @@ func TestNoNewsAreNoMessage(t *testing.T) {
 func TestASessionWithoutARecord(t *testing.T) {
 	c := begin(t, func(o *Options) { o.Settings.Approval = protocol.PolicyPlan }, says("<proposed_plan>\n1. test\n</proposed_plan>"))
 	c.do(input("plan it"))
-	if done := c.until(is[protocol.TurnCompleted]).(protocol.TurnCompleted); !strings.Contains(done.LastMessage, "1. test") {
-		t.Errorf("%+v", done)
-	}
+	c.until(is[protocol.TurnCompleted])
 	c.do(protocol.Rename{Title: "mine"})
 	c.until(is[protocol.TitleChanged])
 	if err := c.Close(); err != nil || !c.exec.shut {
