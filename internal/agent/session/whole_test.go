@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/agent/executor"
 	"kerf/internal/agent/rollout"
+	"kerf/internal/agent/team"
 	"kerf/internal/agent/turn"
 	"kerf/internal/model"
 	"kerf/internal/protocol"
@@ -162,5 +163,57 @@ func TestASessionWithoutARecord(t *testing.T) {
 	c.until(is[protocol.TitleChanged])
 	if err := c.Close(); err != nil || !c.exec.shut {
 		t.Errorf("%v, closed: %t", err, c.exec.shut)
+	}
+}
+
+// TestNewsWaitForTheNextTurn where somebody goes on with the session, and are in the record of the turn
+// where nobody does.
+func TestNewsWaitForTheNextTurn(t *testing.T) {
+	for _, headless := range []bool{false, true} {
+		c, _ := withAgents(t, &fakeModel{replies: [][]model.Chunk{says("looked")}}, func(o *Options) { o.Headless = headless })
+		c.do(input("go"))
+		c.sooner(func(m protocol.Msg) bool {
+			a, ok := m.(protocol.Agents)
+			return ok && len(a.Agents) == 1 && a.Agents[0].State == team.Completed
+		})
+		c.sooner(is[protocol.TurnCompleted])
+		if text := c.endNews(); text != "" {
+			t.Errorf("headless %t: at the end of the turn the model is told %q", headless, text)
+		}
+		if n := len(c.news()); n == 1 == headless {
+			t.Errorf("headless %t: %d news are left", headless, n)
+		}
+		_ = c.Close()
+	}
+}
+
+// TestWhoWatchesASession is told each event in order, as front ends are; its end is told to the one who
+// opened it, after everything else.
+func TestWhoWatchesASession(t *testing.T) {
+	var seen []uint64
+	released := 0
+	c := begin(t, func(o *Options) {
+		o.Observe = func(e protocol.Event) { seen = append(seen, e.Seq) }
+		o.Release = func() { released++ }
+	}, calls("c1"), says("done"))
+	c.exec.run = func(context.Context, turn.Run, executor.Live) turn.Outcome {
+		if released != 0 {
+			t.Error("released while a call runs")
+		}
+		return turn.Outcome{Text: "ran", Success: true}
+	}
+	c.do(input("go"))
+	c.until(is[protocol.TurnCompleted])
+	_ = c.Close()
+	if released != 1 {
+		t.Errorf("released %d times", released)
+	}
+	for i, n := range seen {
+		if n != uint64(i+1) {
+			t.Fatalf("seen %v", seen)
+		}
+	}
+	if len(seen) < len(c.told) {
+		t.Errorf("%d of %d events are seen", len(seen), len(c.told))
 	}
 }
