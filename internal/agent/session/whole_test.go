@@ -120,14 +120,16 @@ func TestTheOutlineFollowsALongTurn(t *testing.T) {
 		}
 	}, calls("c1"), calls("c2"), says("done"))
 	c.do(input("go"))
-	c.until(func(protocol.Msg) bool {
+	for limit, waits := time.After(time.Minute), true; waits; {
 		select {
 		case <-second:
-			return true
-		default:
-			return false
+			waits = false
+		case e := <-c.Events():
+			c.told = append(c.told, e)
+		case <-limit:
+			t.Fatal("the second call was not run")
 		}
-	})
+	}
 	if !kept(dir) {
 		t.Error("no outline of 5 MB in the midst of a turn")
 	}
