@@ -7,10 +7,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/order"
+	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
@@ -27,6 +29,7 @@ type inverter struct {
 	conflicts settle.Way
 	follows   bool // changes of a file that is gone are taken back where it may be
 	where     map[string]string
+	written   func() map[string]bool // see moved.Written
 }
 
 // place is one path: what is there, and what it becomes.
@@ -37,7 +40,8 @@ type place struct {
 
 func newInverter(r Reader, b *book, look present.Look) *inverter {
 	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
-		files: map[string]*FilePlan{}, where: map[string]string{}}
+		files: map[string]*FilePlan{}, where: map[string]string{},
+		written: sync.OnceValue(func() map[string]bool { return moved.Written(b.entries) })}
 }
 
 func (w *inverter) run(steps []step) {

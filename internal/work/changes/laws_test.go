@@ -85,12 +85,19 @@ func (w *world) look() present.Look {
 
 // like finds a file that moved without a word.
 func (w *world) like(s moved.Search) string {
-	best, found := s.Least-1, ""
+	best, found := 59, ""
+	if s.Goes {
+		best = 99
+	}
+	was, err := s.Load()
+	if err != nil {
+		return ""
+	}
 	for _, p := range w.paths() {
 		if img := w.files[p]; img == nil || img.Kind != delta.File || s.Known(p) {
 			continue
 		}
-		if n := diff.Similarity(s.Image.Data, w.files[p].Data); n > best {
+		if n := diff.Similarity(was.Data, w.files[p].Data); n > best {
 			best, found = n, p
 		}
 	}

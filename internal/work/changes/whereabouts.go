@@ -27,17 +27,12 @@ func (w *inverter) moved(at string, pl *place, s step) (string, *place, bool) {
 // find looks for a file that Kerf did not write itself. One that is to go has to be the same.
 func (w *inverter) find(at string, s step) string {
 	i, ok := w.book.at[s.last]
-	was, err := w.load(at, s.post)
-	if !ok || err != nil {
+	if !ok {
 		return ""
 	}
-	ours := moved.Written(w.book.entries)
-	like := moved.Like
-	if s.pre == nil {
-		like = 100
-	}
-	return w.look.Moved(moved.Search{Path: at, Image: was, Since: w.book.entries[i].Time, Least: like,
-		Known: func(p string) bool { return ours[p] || w.state[p] != nil }})
+	return w.look.Moved(moved.Search{Path: at, Image: s.post.Version, Since: w.book.entries[i].Time, Goes: s.pre == nil,
+		Known: func(p string) bool { return w.written()[p] || w.state[p] != nil },
+		Load:  func() (*delta.Image, error) { return w.load(at, s.post) }})
 }
 
 // tellMoved adds to conflicts where the file may be that is gone.

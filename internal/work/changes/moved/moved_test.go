@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ func body(n int) string {
 type look struct {
 	dir  string
 	read []string
+	// loads counts how often the content of a file that is gone was asked for.
+	loads int
 }
 
 func (l *look) put(t *testing.T, name, text string, at time.Time) {
@@ -40,24 +43,24 @@ func (l *look) put(t *testing.T, name, text string, at time.Time) {
 	}
 }
 
+func (l *look) finder() *Finder {
+	return &Finder{Roots: []string{l.dir}, Read: func(p string, _ int64) (*delta.Image, error) {
+		l.read = append(l.read, filepath.Base(p))
+		data, err := os.ReadFile(p)
+		return delta.NewFile(data, 0o644), err
+	}}
+}
+
 func (l *look) find(text string, since time.Time, known ...string) string {
 	l.read = nil
-	search := Search{Path: filepath.ToSlash(filepath.Join(l.dir, "gone.txt")), Image: delta.NewFile([]byte(text), 0o644),
-		Since: since, Least: Like, Roots: []string{l.dir},
-		Known: func(p string) bool {
-			for _, k := range known {
-				if filepath.Base(p) == k {
-					return true
-				}
-			}
-			return false
-		},
-		Read: func(p string) (*delta.Image, error) {
-			l.read = append(l.read, filepath.Base(p))
-			data, err := os.ReadFile(p)
-			return delta.NewFile(data, 0o644), err
-		}}
-	found := search.Find()
+	return l.in(l.finder(), text, since, known...)
+}
+
+func (l *look) in(f *Finder, text string, since time.Time, known ...string) string {
+	was := delta.NewFile([]byte(text), 0o644)
+	found := f.Find(Search{Path: filepath.ToSlash(filepath.Join(l.dir, "gone.txt")), Image: was.Version, Since: since,
+		Load:  func() (*delta.Image, error) { l.loads++; return was, nil },
+		Known: func(p string) bool { return slices.Contains(known, filepath.Base(p)) }})
 	rel, _ := filepath.Rel(l.dir, found)
 	if found == "" {
 		return ""
@@ -76,7 +79,8 @@ func TestFind(t *testing.T) {
 		want  string
 	}{
 		{name: "nothing there", gone: body(9)},
-		{name: "the same", files: map[string]string{"d/new.txt": body(9), "other.txt": "else\n"}, gone: body(9), want: "d/new.txt"},
+		{name: "the same", files: map[string]string{"d/new.txt": body(9), "other.txt": "else\n"}, gone: body(9),
+			want: "d/new.txt"},
 		{name: "much like it", files: map[string]string{"new.txt": body(9) + "mine\n"}, gone: body(9), want: "new.txt"},
 		{name: "little like it", files: map[string]string{"new.txt": body(3)}, gone: body(9)},
 		{name: "of its size, and something else", files: map[string]string{"new.txt": strings.Repeat("x\n", len(body(9))/2)},
@@ -104,8 +108,8 @@ func TestFind(t *testing.T) {
 func TestOldFilesAreNotIt(t *testing.T) {
 	l := &look{dir: t.TempDir()}
 	l.put(t, "old.txt", body(9), time.Now())
-	if got := l.find(body(9), time.Now().Add(time.Hour)); got != "" || len(l.read) > 0 {
-		t.Errorf("found %q, read %q", got, l.read)
+	if got := l.find(body(9), time.Now().Add(time.Hour)); got != "" || len(l.read) > 0 || l.loads > 0 {
+		t.Errorf("found %q, read %q, asked %d times what it was", got, l.read, l.loads)
 	}
 	l.put(t, "d/gone.txt", body(9), time.Now())
 	if got := l.find(body(9), time.Now().Add(time.Hour)); got != "d/gone.txt" {
@@ -136,5 +140,27 @@ func TestLinksAreNotRead(t *testing.T) {
 	}
 	if got := l.find(body(9), time.Now().Add(-time.Hour)); got != "a" || len(l.read) != 1 {
 		t.Errorf("found %q, read %q", got, l.read)
+	}
+}
+
+// TestManyThatAreGone are looked for in one list, and no more is read than the bounds allow.
+func TestManyThatAreGone(t *testing.T) {
+	l := &look{dir: t.TempDir()}
+	for i := range 50 {
+		l.put(t, fmt.Sprintf("d%d/f%d.txt", i%7, i), body(9)+fmt.Sprintf("%d\n", i), time.Now())
+	}
+	before, f := time.Now().Add(-time.Hour), l.finder()
+	for i := range 50 {
+		got, want := l.in(f, body(9)+fmt.Sprintf("%d\n", i), before), fmt.Sprintf("f%d.txt", i)
+		if len(l.read) < maxFiles && filepath.Base(got) != want {
+			t.Errorf("%d: %q", i, got)
+		}
+	}
+	if len(l.read) != maxFiles {
+		t.Errorf("%d files were read, the bound is %d", len(l.read), maxFiles)
+	}
+	l.put(t, "new.txt", body(9), time.Now())
+	if got := l.in(f, body(9), before); got != "" {
+		t.Errorf("found %q in a new list", got)
 	}
 }

@@ -23,7 +23,8 @@ type Look struct {
 	At func(path string) (*delta.Image, error)
 	// Names lists a directory, with ErrShut as At.
 	Names func(dir string) ([]string, error)
-	// Moved returns where a file may be that is gone, or "". Nil never knows.
+	// Moved returns where a file may be that is gone, or "". Nil never knows. What is there is
+	// listed once.
 	Moved func(moved.Search) string
 }
 
@@ -70,17 +71,18 @@ func In(t *tree.Tree) Look {
 			}
 			return names, err
 		},
-		Moved: func(s moved.Search) string {
-			s.Roots = t.Roots()
-			s.Read = func(p string) (*delta.Image, error) {
-				if t.Hidden(p) {
-					return nil, nil
-				}
-				return t.ReadEntry(p, s.Image.Size*2+1)
-			}
-			return s.Find()
-		},
+		Moved: finder(t).Find,
 	}
+}
+
+// finder finds files in a tree that were moved.
+func finder(t *tree.Tree) *moved.Finder {
+	return &moved.Finder{Roots: t.Roots(), Read: func(p string, limit int64) (*delta.Image, error) {
+		if t.Hidden(p) {
+			return nil, nil
+		}
+		return t.ReadEntry(p, limit)
+	}}
 }
 
 // Nothing is the look at a directory that is gone.
