@@ -189,6 +189,9 @@ func TestEachCallThatFailsIsTold(t *testing.T) {
 			}
 			for at, call := range calls {
 				dir, _, err := run(faults.Plan{At: at + 1, Errno: syscall.EIO})
+				if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() != 1 {
+					t.Errorf("call %d, %s, failed, and so did the program: %v", at+1, call, err)
+				}
 				if err != nil {
 					continue
 				}

@@ -374,3 +374,15 @@ func TestAGoalIsTriedSoOften(t *testing.T) {
 		t.Errorf("passed: ended as %+v", told)
 	}
 }
+
+// TestAMessageIsShownWhenItBegins, before its first word; other items are shown when there is something to show.
+func TestAMessageIsShownWhenItBegins(t *testing.T) {
+	for kind, want := range map[model.Kind]int{model.Message: 1, model.Reasoning: 0, model.Call: 0} {
+		c := New(Options{}, nil)
+		drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+		_, told := drive(c, Chunk{1, model.ItemAdded{Index: 0, Item: &model.Item{Kind: kind, CallID: "c1", Name: "p"}}})
+		if n := len(toldOf[protocol.ItemStarted](told)); n != want {
+			t.Errorf("%s: %d items are shown", kind, n)
+		}
+	}
+}
