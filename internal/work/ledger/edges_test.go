@@ -161,6 +161,24 @@ func TestALedgerThatWasReplaced(t *testing.T) {
 	}
 }
 
+// TestNobodyElseReadsALedger: its directory and its files are their owner's alone.
+func TestNobodyElseReadsALedger(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes are not those of Windows")
+	}
+	dir := filepath.Join(t.TempDir(), "of", "a", "workspace")
+	l := open(t, dir)
+	if err := errors.Join(l.Append(&Entry{Cause: CauseTool}), l.Sync(), AddMove(dir, "/w", "/v")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"..", ".", fileName, headName, movedName, lockName} {
+		st, err := os.Stat(filepath.Join(dir, path))
+		if err != nil || st.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", path, st.Mode(), err)
+		}
+	}
+}
+
 // TestTheNameOfALedgerIsMadeDurableOnce, when it is made.
 func TestTheNameOfALedgerIsMadeDurableOnce(t *testing.T) {
 	dir := t.TempDir()
