@@ -26,6 +26,7 @@ type Tracker struct {
 
 	steps []delta.Step
 	doubt map[string]*delta.Image // by path: what it held when it was last certain
+	found delta.Set               // what later sets told of paths in doubt, since the last answer
 }
 
 // Add takes in a set that landed, in the order in which sets did.
@@ -33,11 +34,24 @@ func (t *Tracker) Add(set delta.Set, outside bool) {
 	if len(set) == 0 {
 		return
 	}
+	t.settle(set)
 	t.steps = append(t.steps, delta.Step{Set: set, Outside: outside})
+}
+
+// settle takes the paths of a set that landed out of doubt: its changes say what they found there.
+// Where that is not what was certain before, it is what the write in doubt had made.
+func (t *Tracker) settle(set delta.Set) {
+	var found delta.Set
 	for _, c := range set {
-		if t.doubt[c.Path].Same(c.Pre) { // a later certainty, which says what it found there
-			delete(t.doubt, c.Path)
+		had, doubtful := t.doubt[c.Path]
+		if doubtful && !had.Same(c.Pre) {
+			found = append(found, delta.Change{Path: c.Path, Pre: had, Post: c.Pre})
 		}
+		delete(t.doubt, c.Path)
+	}
+	if len(found) > 0 {
+		t.steps = append(t.steps, delta.Step{Set: found})
+		t.found = append(t.found, found...)
 	}
 }
 
@@ -78,8 +92,8 @@ type Net struct {
 	Exact bool
 	// Uncertain names the paths that make it inexact, with reasons.
 	Uncertain []string
-	// Healed is what the look at doubtful paths found just now: a part of Ours that
-	// no ledger has yet.
+	// Healed is what the look at doubtful paths found just now, and what later sets had
+	// found there: a part of Ours that no ledger has yet.
 	Healed delta.Set
 }
 
@@ -108,7 +122,7 @@ func (t *Tracker) Net() Net {
 		delete(t.doubt, p)
 	}
 	t.Add(found, false)
-	n.Healed = found
+	n.Healed, t.found = append(t.found, found...), nil
 	n.Exact = len(n.Uncertain) == 0
 	n.Parts = delta.Separate(t.steps, t.Load)
 	return n

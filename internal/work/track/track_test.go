@@ -128,3 +128,41 @@ func TestCertain(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestADoubtThatASetGoesOnFrom: the set found what the write in doubt had made, so that landed, and nobody
+// needs to look. What others did after it is theirs.
+func TestADoubtThatASetGoesOnFrom(t *testing.T) {
+	for _, outside := range []bool{false, true} {
+		tr := Tracker{Look: func(p string) (*delta.Image, error) {
+			return nil, fmt.Errorf("%s is not in doubt", p)
+		}}
+		wrote := delta.Set{{Path: "/a", Pre: file("old\n"), Post: file("new\n")}}
+		tr.Doubt(wrote)
+		tr.Add(delta.Set{{Path: "/a", Pre: file("new\n"), Post: file("new\nlast\n")}}, outside)
+		want := delta.Set{{Path: "/a", Pre: file("old\n"), Post: file("new\nlast\n")}}
+		if outside {
+			want = wrote
+		}
+		n := tr.Net()
+		if d := cmp.Diff(want, n.Ours); d != "" || !n.Exact {
+			t.Errorf("outside %v: exact %v, (-want +got):\n%s", outside, n.Exact, d)
+		}
+		if d := cmp.Diff(wrote, n.Healed); d != "" {
+			t.Errorf("outside %v: found (-want +got):\n%s", outside, d)
+		}
+		if n := tr.Net(); len(n.Healed) > 0 || len(n.Ours) != 1 {
+			t.Errorf("outside %v, again: %+v", outside, n)
+		}
+	}
+}
+
+// TestAskingAgainCostsNothing: nothing is kept of an answer in which nothing was found.
+func TestAskingAgainCostsNothing(t *testing.T) {
+	tr := Tracker{Look: func(string) (*delta.Image, error) { return file("old"), nil }}
+	for range 3 {
+		tr.Doubt(delta.Set{{Path: "/a", Pre: file("old"), Post: file("new")}})
+		if n := tr.Net(); !n.Exact || len(n.Ours) > 0 || len(tr.steps) > 0 {
+			t.Errorf("%+v, %d steps", n, len(tr.steps))
+		}
+	}
+}
