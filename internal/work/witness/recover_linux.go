@@ -323,6 +323,9 @@ func (c *collector) goesOn(before, entered *touched, shared map[fileID]bool) {
 		now, err := c.look(t.path) // what cannot be looked at is told at the end
 		if err == nil {
 			t.file, t.was.Sig, t.assumed = idOf(&now.Sig), now.Sig, true
+			if now.Kind != journal.File && t.kind == journal.File && before != nil && before.kind == journal.File {
+				t.file = before.file // it left since
+			}
 		}
 		if t.mode == noMode {
 			t.mode = now.Mode
