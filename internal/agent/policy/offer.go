@@ -92,7 +92,7 @@ func (j *Judgement) offer(p *Parsed, c Command, h Harm) {
 	}
 	if j.Unsandboxed {
 		path, changeable := c.place().Program(wanted[0])
-		if _, defined := c.Stands[wanted[0]]; defined || changeable || path == "" && c.Place != nil {
+		if _, defined := c.Stands[wanted[0]]; defined || changeable {
 			return
 		}
 		r.Program = path
