@@ -211,11 +211,17 @@ func (r *trial) apply(p faults.Plan) ([]faults.Call, string, error) {
 	return r.run(p, r.s.patch, "apply-patch")
 }
 
-// check recovers and fails unless all files are old or all are new.
+// check recovers and fails unless all files are old or all are new, and unless recover tells of what
+// was staged still.
 func (r *trial) check(what string) (isNew bool) {
 	r.t.Helper()
-	if out, err := r.command(nil, "recover").CombinedOutput(); err != nil {
-		r.t.Fatalf("%s: recover: %v: %s", what, err, out)
+	staged, err := filepath.Glob(filepath.Join(r.dir, "*", ".kerf-*.tmp"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out, err := r.command(nil, "recover").CombinedOutput()
+	if err != nil || len(staged) > 0 && strings.Contains(string(out), "nothing was interrupted") {
+		r.t.Fatalf("%s, with %d staged files: recover: %v: %s", what, len(staged), err, out)
 	}
 	got := treeOf(r.t, r.dir)
 	want := maps.Clone(r.s.next)

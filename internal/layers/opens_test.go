@@ -69,6 +69,7 @@ var opened = map[string]string{
 	"internal/work/witness/judge.go":                              "names of files, among them the other ones of a changed file",
 	"internal/work/witness/recover_linux.go":                      "Kerf's own journals",
 	"internal/work/witness/supervise/held/others/others_linux.go": "/proc",
+	"internal/work/witness/rescue/rescue.go":                      "contents that the helper kept, in Kerf's home",
 	"internal/work/witness/witness_linux.go":                      "Kerf's own journals, and /proc",
 	"internal/work/workspace/adopt.go":                            "Kerf's own notes about a workspace",
 	"internal/work/workspace/find.go":                             "Kerf's own notes about a workspace",

@@ -72,7 +72,7 @@ func (s *Store) isID(name string) bool {
 }
 
 // Find returns the session that name means: an id, a unique prefix of one, or a
-// title; the newest one for "".
+// title; the newest one of any directory for "".
 func (s *Store) Find(ctx context.Context, name string) (protocol.SessionInfo, error) {
 	if name == "" {
 		return s.Newest(ctx, "")
@@ -101,6 +101,14 @@ func (s *Store) Find(ctx context.Context, name string) (protocol.SessionInfo, er
 	}
 	some := strings.Join(hits[:min(3, len(hits))], ", ")
 	return protocol.SessionInfo{}, fmt.Errorf("%d sessions begin with %q: %s; give more of the id", len(hits), name, some)
+}
+
+// Here is Find, but "" means the newest session of the working directory.
+func (s *Store) Here(ctx context.Context, name string) (protocol.SessionInfo, error) {
+	if name == "" {
+		return s.Newest(ctx, s.o.Cwd)
+	}
+	return s.Find(ctx, name)
 }
 
 // titled returns the sessions with a title, which need not be in the same case.

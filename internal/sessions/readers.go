@@ -66,10 +66,10 @@ func (s *Store) ledger(info protocol.SessionInfo) func(use func(changes.Reader) 
 	return func(use func(changes.Reader) error) error { return s.o.Ledger(cmp.Or(info.Cwd, s.o.Cwd), use) }
 }
 
-// Export writes what was shown of a session in one of the formats of package
-// export.
+// Export writes what was shown of a session, of the newest one here for "", in one of the formats
+// of package export.
 func (s *Store) Export(ctx context.Context, w io.Writer, name, format string) error {
-	info, err := s.Find(ctx, name)
+	info, err := s.Here(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,9 @@ func (s *Store) Scenario(ctx context.Context, name string) (script.Scenario, []s
 	return made, prompts, nil
 }
 
-// Replay runs the tools of a session again, as package replay says.
+// Replay runs the tools of a session, of the newest one here for "", again, as package replay says.
 func (s *Store) Replay(ctx context.Context, name string) (replay.Report, error) {
-	info, err := s.Find(ctx, name)
+	info, err := s.Here(ctx, name)
 	if err != nil {
 		return replay.Report{}, err
 	}

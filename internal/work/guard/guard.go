@@ -76,11 +76,33 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 		return CodeNotRun, Summary{}, err
 	}
 	defer done()
+	began := placesOf(ws.Roots)
 	code, err := c.run(ctx, rec.socket(), stdin, stdout, stderr)
-	if lost := rec.end(context.WithoutCancel(ctx)); lost != nil {
+	if lost := errors.Join(moved(ws.Roots, began), rec.end(context.WithoutCancel(ctx))); lost != nil {
 		err = errors.Join(err, fmt.Errorf("not all that the program changed is recorded: %w", lost))
 	}
 	return code, s.summary(), err
+}
+
+// placesOf are what directories are, nil for one that is not there.
+func placesOf(dirs []string) []os.FileInfo {
+	list := make([]os.FileInfo, len(dirs))
+	for i, dir := range dirs {
+		list[i], _ = os.Stat(dir)
+	}
+	return list
+}
+
+// moved fails if one of the directories is another one by now, or gone: what was changed in it
+// since then is not seen.
+func moved(dirs []string, began []os.FileInfo) error {
+	for i, now := range placesOf(dirs) {
+		if began[i] != nil && (now == nil || !os.SameFile(began[i], now)) {
+			return fmt.Errorf("%s was moved or removed while the program ran, and what was changed in it since is not known",
+				dirs[i])
+		}
+	}
+	return nil
 }
 
 // recorder chooses how the program is followed.

@@ -102,6 +102,9 @@ type Verdict struct {
 	Output string `json:"output,omitempty"` // the name under which all that it printed is kept
 }
 
+// NoteFull is in the Note of an entry that was made while the disk had no room for all contents.
+const NoteFull = "contents may be missing: the disk was full"
+
 // maxNotes bounds what an entry tells of what is not known.
 const maxNotes = 20
 

@@ -75,6 +75,8 @@ type Workspace struct {
 	turn    chan struct{} // holds one token: whose turn it is in this process
 	lock    *flock.Flock  // whose turn it is among processes
 	journal journal.File
+	// Settled is what Open finished and took back of what a crash left.
+	Settled Report
 	// Unrecovered says why what a crash left could not be finished when the workspace was
 	// opened.
 	Unrecovered error
@@ -100,7 +102,8 @@ func Open(o Options) (*Workspace, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
-	if _, err := w.Recover(ctx); err != nil {
+	var err error
+	if w.Settled, err = w.Recover(ctx); err != nil {
 		if w.Unrecovered = err; w.Reading || w.Room.Check() != nil {
 			return w, nil // those who only read are served; whoever changes something recovers first
 		}
@@ -276,7 +279,7 @@ func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) 
 	e := o.entry(o.ID)
 	e.Changes = ledger.ChangesOf(set)
 	if lost != nil {
-		e.Note = strings.TrimPrefix(e.Note+"; not all contents were kept: the disk was full", "; ")
+		e.Note = strings.TrimPrefix(e.Note+"; "+ledger.NoteFull, "; ")
 	}
 	err := w.Ledger.Append(e)
 	if room.Full(err) {

@@ -17,6 +17,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
+	"kerf/internal/work/witness/rescue"
 )
 
 // ErrUnavailable says that commands cannot be witnessed on this system.
@@ -89,7 +90,7 @@ const outlive = "outlive-"
 // Store keeps contents.
 type Store interface {
 	PutFile(store.Source) (store.Kept, error)
-	PutAll(contents []store.Content, durable bool) error
+	rescue.Store
 }
 
 // Options make a Witness.

@@ -18,6 +18,7 @@ import (
 	"kerf/internal/work/ledger/known"
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/journal/claim"
+	"kerf/internal/work/witness/rescue"
 	"kerf/internal/work/witness/supervise"
 )
 
@@ -185,8 +186,10 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 	c := newCollector(dir, strings.Split(records[0].To, "\x00"), o.Store)
 	defer c.close()
 	known := entered(entries, began.Seq)
-	if known.ended {
-		return false, nil
+	left := rescue.Command{Began: began.Seq, Entries: entries, Dir: dir, Records: records,
+		Now: func(p string) *delta.Image { return c.after(p).image }}
+	if n, err := left.Contents(o.Store); err != nil || known.ended {
+		return n > 0, err
 	}
 	c.replay(records, known)
 	c.doubt(r)

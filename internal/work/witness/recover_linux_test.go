@@ -2,6 +2,7 @@ package witness_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -245,5 +246,72 @@ func (b *bench) killHelper() {
 				time.Sleep(time.Millisecond)
 			}
 		}
+	}
+}
+
+// TestContentsThatFoundNoRoomAreStoredLater: the disk is full when it is entered what a command did. What
+// the files held stays in its journal until it is stored.
+func TestContentsThatFoundNoRoomAreStoredLater(t *testing.T) {
+	s := newStage(t)
+	w := s.enters()
+	s.write("little", "1")
+	s.write("large", strings.Repeat("0123456789abcdef", 8<<10)) // kept beside the journal
+	s.write("changed", "one")
+	x, cmd, out, box := s.start("rm little large; printf two > changed")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	full := true
+	w.Store.Hook = func(op, _ string) error {
+		if full && op != "unlink" {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	ctx, o := context.Background(), txn.Origin{Call: "c"}
+	if err := x.End(func(r witness.Report) bool {
+		_, err := enter.Report(ctx, w, o, r)
+		return err == nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	options := witness.Options{Dir: s.home, Roots: []string{s.root}, Ledger: w.Ledger, Store: w.Store}
+	again := func(ledger.Entry, witness.Report) error {
+		t.Error("it is entered twice")
+		return nil
+	}
+	if n, err := witness.Recover(ctx, options, again); n != 0 || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the disk is still full: %d, %v", n, err)
+	}
+	full = false
+	if n, err := witness.Recover(ctx, options, again); n != 1 || err != nil {
+		t.Errorf("there is room: %d, %v", n, err)
+	}
+	entries, err := w.Ledger.Read(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := 0
+	for _, e := range entries {
+		for _, c := range e.Changes {
+			for _, v := range []*ledger.Version{c.Pre, c.Post} {
+				if img := v.Image(); img != nil {
+					contents++
+					if !w.Store.Has(img.Sum) {
+						t.Errorf("a content of %s is lost", c.Path)
+					}
+				}
+			}
+		}
+	}
+	if contents != 4 {
+		t.Errorf("%d contents, want 4", contents)
+	}
+	if left, _ := os.ReadDir(filepath.Join(s.home, "witness")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // `kerf web` draw it.
 func Document(ctx context.Context, h *host.Host, w io.Writer, name string) error {
 	store := h.Sessions()
-	info, err := store.Find(ctx, name)
+	info, err := store.Here(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,14 @@ func (b *book) tellCommits() {
 	var made []commit.Made
 	seen := map[string]bool{}
 	for _, e := range b.rows {
-		if slices.Contains(list[0].Undoes, e.Seq) && e.Session != "" && !seen[e.Session+e.Turn] {
-			seen[e.Session+e.Turn] = true
+		if !slices.Contains(list[0].Undoes, e.Seq) || seen[e.Session+e.Turn] {
+			continue
+		}
+		seen[e.Session+e.Turn] = true
+		if e.Session != "" {
 			made = append(made, b.commitsOf(e)...)
+		} else if e.Tool == "guard" {
+			made = append(made, b.commitsBeside(e.Turn)...)
 		}
 	}
 	if len(made) == 0 {
@@ -65,7 +70,30 @@ func (b *book) commitsOf(e row.Entry) []commit.Made {
 	} else if info, err := b.h.FindSession(e.Session); err == nil {
 		ended = info.Updated.Add(time.Second)
 	}
-	var found []commit.Made
+	return b.commitsBetween(began, ended)
+}
+
+// commitsBeside are the commits that were made while a program ran under kerf guard.
+func (b *book) commitsBeside(turn string) []commit.Made {
+	entries, err := b.ws.Ledger.Read(0)
+	if err != nil {
+		return nil
+	}
+	var began, ended time.Time
+	for _, e := range entries {
+		if e.Turn != turn || e.Session != "" {
+			continue
+		}
+		if began.IsZero() {
+			began = e.Time.Truncate(time.Second)
+		}
+		ended = e.Time
+	}
+	return b.commitsBetween(began, ended)
+}
+
+// commitsBetween are the commits of a time, newest first.
+func (b *book) commitsBetween(began, ended time.Time) (found []commit.Made) {
 	for _, c := range commit.Reflog(context.Background(), b.ws.Base()) {
 		if !c.When.Before(began) && !c.When.After(ended) {
 			found = append(found, c)

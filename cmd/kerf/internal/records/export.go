@@ -1,6 +1,7 @@
 package records
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,18 +43,18 @@ func exportCommand(p *program.Program) *cobra.Command {
 		if dir == "" {
 			return program.Misuse("--patch-series: the name of the directory is empty")
 		}
-		return patchSeries(p, strings.Join(args, ""), dir)
+		return patchSeries(cmd.Context(), p, strings.Join(args, ""), dir)
 	}
 	return cmd
 }
 
 // patchSeries writes a mail for each turn of a session that changed something and stands.
-func patchSeries(p *program.Program, id, dir string) error {
+func patchSeries(ctx context.Context, p *program.Program, id, dir string) error {
 	h, err := p.Tolerant()
 	if err != nil {
 		return err
 	}
-	info, err := h.FindSession(id)
+	info, err := h.Sessions().Here(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/row"
 )
 
 const undoLong = `Takes back the last turn in this workspace that is not undone yet: the changes of its tools and
@@ -79,7 +80,7 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 }
 
 func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []string) error {
-	if o.Last < 0 {
+	if f := cmd.Flags().Lookup("number"); f != nil && f.Changed && o.Last < 1 {
 		return program.Misuse("-n %d: give a number from 1 up", o.Last)
 	}
 	b, session, err := openBook(p, o.Session)
@@ -94,6 +95,9 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	}
 	if len(args) == 0 && c.Session+c.Turn+c.Call == "" && c.Entry == 0 {
 		b.tellNewer(cmd.Name())
+		if !c.Redo && !o.asJSON {
+			b.tellLeftThere()
+		}
 	}
 	to := changes.UndoOptions{DryRun: o.dryRun}
 	working := p.Working("comparing files")
@@ -112,13 +116,27 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
 		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
 	}
-	if err := tellUndo(p, report, err, o.asJSON, to.Confirm != nil, withUnproven(o.Choice, args)); err != nil {
+	unproven := b.withUnproven(o.Choice, args, report.Left)
+	if err := tellUndo(p, report, err, o.asJSON, to.Confirm != nil, unproven); err != nil {
 		return err
 	}
 	if !c.Redo && !o.asJSON && !o.dryRun && err == nil {
 		b.tellCommits()
 	}
 	return nil
+}
+
+// tellLeftThere says that the newest entries made nothing but what no undo takes back, such as a pipe:
+// the undo is about an older one.
+func (b *book) tellLeftThere() {
+	for i := range b.rows {
+		e := &b.rows[i]
+		if !e.OnlyLeft() {
+			return
+		}
+		fmt.Fprintf(b.p.Stderr, "kerf: entry %d made what no undo takes back: %s; this is about the change before it\n",
+			e.Seq, visible.Line(e.Note))
+	}
 }
 
 // choice adds what the words of the command name.
@@ -164,9 +182,18 @@ func (b *book) undo(ctx context.Context, c changes.Choice, o changes.UndoOptions
 	return report, err
 }
 
-// withUnproven is the command that takes along what nobody saw being changed.
-func withUnproven(c changes.Choice, args []string) string {
+// withUnproven is the command that takes along what nobody saw being changed. Where nothing was named
+// it names what left belongs to: when the rest is taken back, another turn may be the last one.
+func (b *book) withUnproven(c changes.Choice, args []string, left []changes.Left) string {
 	words := []string{"kerf undo --unproven"}
+	if named := len(args) > 0 || c.Session+c.Turn+c.Call != "" || c.Last > 1; !named && len(left) > 0 {
+		if !slices.ContainsFunc(left, func(l changes.Left) bool { return l.Entry != left[0].Entry }) {
+			return fmt.Sprintf("kerf undo --entry %d", left[0].Entry)
+		}
+		if i := slices.IndexFunc(b.rows, func(e row.Entry) bool { return e.Seq == left[0].Entry }); i >= 0 {
+			c.Session, c.Turn = b.rows[i].Session, b.rows[i].Turn
+		}
+	}
 	for _, flag := range [][2]string{{"--session", c.Session}, {"--turn", c.Turn}, {"--call", c.Call}} {
 		if flag[1] != "" {
 			words = append(words, flag[0], flag[1])
@@ -237,7 +264,8 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 	}
 	if len(r.Left) > 0 && len(r.Files) == 0 {
 		tellLeft(p, p.Stderr, r)
-		hint = "nothing was written; take it back with: " + unproven
+		hint = "nothing was written; take it back with: " + unproven +
+			"\n      an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
 	}
 	return &program.Error{Code: 1, Err: errors.New(visible.Plain(r.Problem)), Hint: hint}
 }

@@ -16,9 +16,10 @@ import (
 )
 
 const verifyLong = `Checks that the record of a session is complete and unchanged. Without an id it takes the newest
-session of this directory. It checks the number, order and content of the records. It compares
-each change with the ledger, with the stored contents before and after it, and with its diff. It
-checks every entry of the ledger of that workspace: any changed, removed, moved or added entry is named.
+session of this directory, or where there is none checks the ledger alone, such as one of kerf guard.
+It checks the number, order and content of the records. It compares each change with the ledger, with
+the stored contents before and after it, and with its diff. It checks every entry of the ledger of that
+workspace: any changed, removed, moved or added entry is named.
 
 --workspace also compares the files that the session changed with their last state in the ledger, and
 names those that were changed since; that is no fault. --checks, instead, runs the project's checks (see
@@ -50,7 +51,10 @@ func verifyCommand(p *program.Program) *cobra.Command {
 				}
 				return err
 			}
-			info, err := store.Find(cmd.Context(), strings.Join(args, ""))
+			info, err := store.Here(cmd.Context(), strings.Join(args, ""))
+			if errors.Is(err, protocol.ErrNoSession) && len(args) == 0 {
+				return verifyLedger(p, err)
+			}
 			if err != nil {
 				return err
 			}
@@ -71,6 +75,24 @@ func verifyCommand(p *program.Program) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("checks", "all")
 	cmd.MarkFlagsMutuallyExclusive("checks", "workspace")
 	return cmd
+}
+
+// verifyLedger checks the ledger of a directory in which no session worked.
+func verifyLedger(p *program.Program, none error) error {
+	b, _, err := openBook(p, "")
+	if err != nil {
+		return err
+	}
+	defer b.ws.Close()
+	chain, err := b.ws.Ledger.Verify()
+	if err != nil {
+		return fmt.Errorf("the ledger does not verify: %w", err)
+	}
+	if chain.Entries == 0 {
+		return none
+	}
+	fmt.Fprintf(p.Stdout, "no session worked in this directory; ledger: %s\n", chain.String())
+	return nil
 }
 
 func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo, files bool) error {

@@ -47,7 +47,7 @@ func modelsCommand(p *program.Program) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return print.JSON(p.Stdout, list)
+				return print.Array(p.Stdout, list)
 			}
 			return printModels(p, list)
 		}}

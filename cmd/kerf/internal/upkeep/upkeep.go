@@ -112,22 +112,24 @@ func recoverCommand(p *program.Program) *cobra.Command {
 				return err
 			}
 			defer ws.Close()
-			report, err := ws.Txn.Recover(cmd.Context())
+			r, err := ws.Txn.Recover(cmd.Context())
 			if err != nil {
 				return err
 			}
+			opened := ws.Txn.Settled
+			r.Finished, r.TakenBack, r.Kept = r.Finished+opened.Finished, r.TakenBack+opened.TakenBack, r.Kept+opened.Kept
+			r.Conflicts = append(r.Conflicts, opened.Conflicts...)
 			lost, err := ws.EndLost()
 			if err != nil {
 				return err
 			}
-			for _, line := range recovered(report.Finished, report.TakenBack, report.Kept, ws.Recovered, lost,
-				len(report.Conflicts)) {
+			for _, line := range recovered(r.Finished, r.TakenBack, r.Kept, ws.Recovered, lost, len(r.Conflicts)) {
 				fmt.Fprintln(p.Stdout, line)
 			}
 			if ws.Unrecovered != nil {
 				return fmt.Errorf("what an interrupted command changed could not be entered into the log: %w", ws.Unrecovered)
 			}
-			for _, c := range report.Conflicts {
+			for _, c := range r.Conflicts {
 				fmt.Fprintf(p.Stdout, "left as it is: %s: %v\n", visible.Plain(c.Path), c.Err)
 			}
 			return nil

@@ -3,7 +3,6 @@ package reads
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // safeGit admits the subcommands of git that only read, with the options that neither
@@ -17,7 +16,7 @@ func safeGit(args []string) bool {
 		return false
 	}
 	sub, rest := args[0], args[1:]
-	if f, ok := gitForms()[sub]; ok {
+	if f, ok := formOf(gitForms, sub); ok {
 		return f.admits(rest)
 	}
 	switch sub {
@@ -93,54 +92,51 @@ var gitLog = form{flags: "psuzEFPgmcRawbDiWqt1", valued: "nSGLUl", optional: "MC
 	long: gitDiffLong + " " + gitRevLong}
 
 // gitForms are the subcommands that only read, with their options.
-var gitForms = sync.OnceValue(func() map[string]form {
-	return map[string]form{
-		"log": gitLog, "show": gitLog, "diff": gitLog, "whatchanged": gitLog, "diff-tree": gitLog, "diff-index": gitLog,
-		"diff-files": gitLog, "rev-list": gitLog,
-		"range-diff": gitLog,
-		"status": {flags: "sbvz", optional: "uM", long: "short branch show-stash porcelain? long verbose " +
-			"untracked-files? " +
-			"ignore-submodules? ignored? column? no-column ahead-behind no-ahead-behind renames no-renames " +
-			"find-renames?"},
-		"rev-parse": free, "merge-base": free, "show-ref": {flags: "dq", long: "head heads tags branches verify " +
-			"exists " +
-			"dereference hash? abbrev? quiet exclude-existing?", optional: "s"},
-		"ls-files": {flags: "cdmosiukztvfrR", valued: "xX", long: "cached deleted modified others stage directory " +
-			"no-empty-directory " +
-			"ignored exclude= exclude-from= exclude-standard error-unmatch full-name abbrev? debug deduplicate " +
-			"eol unmerged killed " +
-			"format= sparse"},
-		"ls-tree": {flags: "drtlz", long: "long name-only name-status object-only full-name full-tree abbrev? " +
-			"format="},
-		"cat-file": {flags: "ptse", long: "batch? batch-check? batch-command? batch-all-objects buffer unordered " +
-			"allow-unknown-type follow-symlinks mailmap use-mailmap"},
-		"blame":    gitBlame,
-		"annotate": gitBlame,
-		"describe": {long: "all tags contains abbrev= candidates= exact-match debug long match= exclude= always " +
-			"first-parent dirty? broken?"},
-		"shortlog": {flags: "nsecpEFi", optional: "w", long: "numbered summary email group= " +
-			strings.Replace(gitRevLong, " committer= ", " committer ", 1)},
-		"name-rev": {long: "tags refs= exclude= all name-only no-undefined always annotate-stdin stdin"},
-		"grep": {flags: "aIriEGFPnhHlLzocvwWpq", valued: "ABCefm", digits: true, long: "cached untracked no-index " +
-			"exclude-standard " +
-			"no-exclude-standard text no-textconv max-depth= recursive no-recursive word-regexp invert-match " +
-			"full-name extended-regexp " +
-			"basic-regexp fixed-strings perl-regexp line-number column files-with-matches name-only " +
-			"files-without-match null only-matching " +
-			"count color? no-color break heading show-function context= after-context= before-context= " +
-			"function-context max-count= " +
-			"threads= and or not all-match quiet ignore-case"},
-		"for-each-ref": {long: "count= sort= format= color? points-at= merged? no-merged? contains? no-contains? " +
-			"ignore-case omit-empty exclude= shell perl python tcl"},
-		"count-objects": {flags: "vH", long: "verbose human-readable"},
-		"version":       {long: "build-options"},
-		"check-ignore":  {flags: "qvnz", long: "quiet verbose stdin non-matching no-index"},
-		"check-attr":    {flags: "az", long: "all stdin cached source="},
-		"show-branch": {flags: "ar", long: "remotes all current topo-order date-order sparse more= list " +
-			"merge-base independent no-name sha1-name topics color? no-color", optional: "g"},
-		"cherry": {flags: "v", long: "abbrev?"},
-	}
-})
+var gitForms = []named{
+	{" log show diff whatchanged diff-tree diff-index diff-files rev-list range-diff ", gitLog},
+	{" blame annotate ", gitBlame},
+	{" rev-parse merge-base ", form{free: true}},
+
+	{" status ", form{flags: "sbvz", optional: "uM", long: "short branch show-stash porcelain? long verbose " +
+		"untracked-files? " +
+		"ignore-submodules? ignored? column? no-column ahead-behind no-ahead-behind renames no-renames " +
+		"find-renames?"}},
+	{" show-ref ", form{flags: "dq", long: "head heads tags branches verify " +
+		"exists " +
+		"dereference hash? abbrev? quiet exclude-existing?", optional: "s"}},
+	{" ls-files ", form{flags: "cdmosiukztvfrR", valued: "xX", long: "cached deleted modified others stage directory " +
+		"no-empty-directory " +
+		"ignored exclude= exclude-from= exclude-standard error-unmatch full-name abbrev? debug deduplicate " +
+		"eol unmerged killed " +
+		"format= sparse"}},
+	{" ls-tree ", form{flags: "drtlz", long: "long name-only name-status object-only full-name full-tree abbrev? " +
+		"format="}},
+	{" cat-file ", form{flags: "ptse", long: "batch? batch-check? batch-command? batch-all-objects buffer unordered " +
+		"allow-unknown-type follow-symlinks mailmap use-mailmap"}},
+	{" describe ", form{long: "all tags contains abbrev= candidates= exact-match debug long match= exclude= always " +
+		"first-parent dirty? broken?"}},
+	{" shortlog ", form{flags: "nsecpEFi", optional: "w", long: "numbered summary email group= " +
+		strings.Replace(gitRevLong, " committer= ", " committer ", 1)}},
+	{" name-rev ", form{long: "tags refs= exclude= all name-only no-undefined always annotate-stdin stdin"}},
+	{" grep ", form{flags: "aIriEGFPnhHlLzocvwWpq", valued: "ABCefm", digits: true, long: "cached untracked no-index " +
+		"exclude-standard " +
+		"no-exclude-standard text no-textconv max-depth= recursive no-recursive word-regexp invert-match " +
+		"full-name extended-regexp " +
+		"basic-regexp fixed-strings perl-regexp line-number column files-with-matches name-only " +
+		"files-without-match null only-matching " +
+		"count color? no-color break heading show-function context= after-context= before-context= " +
+		"function-context max-count= " +
+		"threads= and or not all-match quiet ignore-case"}},
+	{" for-each-ref ", form{long: "count= sort= format= color? points-at= merged? no-merged? contains? no-contains? " +
+		"ignore-case omit-empty exclude= shell perl python tcl"}},
+	{" count-objects ", form{flags: "vH", long: "verbose human-readable"}},
+	{" version ", form{long: "build-options"}},
+	{" check-ignore ", form{flags: "qvnz", long: "quiet verbose stdin non-matching no-index"}},
+	{" check-attr ", form{flags: "az", long: "all stdin cached source="}},
+	{" show-branch ", form{flags: "ar", long: "remotes all current topo-order date-order sparse more= list " +
+		"merge-base independent no-name sha1-name topics color? no-color", optional: "g"}},
+	{" cherry ", form{flags: "v", long: "abbrev?"}},
+}
 
 var gitBlame = form{flags: "bltpscfnewh", valued: "LS", optional: "MC", long: "root show-stats line-porcelain " +
 	"porcelain " +

@@ -3,87 +3,90 @@ package reads
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
-// free are programs without any option that writes, runs a program or connects, by their
-// manuals (GNU coreutils and grep, util-linux, procps, and those of BSD).
-var free = form{free: true}
+// named are programs with one grammar.
+type named struct {
+	names string // with a space on both sides of each
+	form  form
+}
+
+// formOf finds the grammar of a program.
+func formOf(list []named, name string) (form, bool) {
+	for i := range list {
+		if !strings.Contains(name, " ") && strings.Contains(list[i].names, " "+name+" ") {
+			return list[i].form, true
+		}
+	}
+	return form{}, false
+}
 
 // forms are the programs with a grammar.
-var forms = sync.OnceValue(func() map[string]form {
-	return map[string]form{
-		"cat": free, "cd": free, "cut": free, "echo": free, "expr": free, "false": free, "grep": free, "egrep": free,
-		"fgrep": free, "head": free, "id": free, "ls": free, "nl": free, "numfmt": free, "paste": free, "pwd": free,
-		"rev": free, "seq": free, "sleep": free, "stat": free, "tail": free, "tr": free, "true": free,
-		"uname": free, "wc": free, "which": free, "whoami": free, ":": free, "basename": free, "dirname": free,
-		"realpath": free, "readlink": free, "df": free, "du": free, "free": free, "uptime": free, "nproc": free,
-		"groups": free, "tty": free, "md5sum": free, "sha1sum": free, "sha224sum": free, "sha256sum": free,
-		"sha384sum": free, "sha512sum": free, "b2sum": free, "cksum": free, "sum": free, "md5": free, "cmp": free,
-		"comm": free, "join": free, "fold": free, "fmt": free, "expand": free, "unexpand": free, "column": free,
-		"hexdump": free, "od": free, "type": free, "locale": free, "factor": free, "tsort": free, "pr": free,
-		"cal": free,
-		"jq":  free, "vdir": free, "dir": free,
+var forms = []named{
+	// These are without any option that writes, runs a program or connects, by their manuals
+	// (GNU coreutils and grep, util-linux, procps, and those of BSD).
+	{" cat cd cut echo expr false grep egrep fgrep head id ls nl numfmt paste pwd rev seq sleep stat" +
+		" tail tr true uname wc which whoami : basename dirname realpath readlink df du free uptime nproc" +
+		" groups tty md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 cmp comm" +
+		" join fold fmt expand unexpand column hexdump od type locale factor tsort pr cal jq vdir dir ", form{free: true}},
 
-		// base64 -o of some systems writes, as do iconv -o and shuf -o.
-		"base64": {flags: "dDi", valued: "w", long: "decode ignore-garbage wrap="},
-		"base32": {flags: "di", valued: "w", long: "decode ignore-garbage wrap="},
-		"iconv":  {flags: "cls", valued: "ft", long: "from-code= to-code= list silent"},
-		"shuf":   {flags: "erz", valued: "in", long: "echo repeat zero-terminated input-range= head-count="},
-		// zcat and zgrep hand their options to gzip and grep.
-		"zcat":  {flags: "q"},
-		"zgrep": {flags: "cEFhHilnoqsvwx", valued: "ABCem", digits: true},
-		// tree -o and -R write.
-		"tree": {flags: "adfilxpsughDFqNQrtUcvCASJXn", valued: "LPIH", long: "noreport dirsfirst prune filelimit= " +
-			"du si inodes " +
-			"device gitignore matchdirs ignore-case sort="},
-		// fd -x and -X start programs, -l starts ls.
-		"fd":     fd,
-		"fdfind": fd,
-		// rg --pre, --hostname-bin and -z start programs.
-		"rg": {flags: "abcFhHiIlLnNoPpqSsuUvVwx0.", valued: "ABCdeEfgjMmrtT", long: rgLong},
-		// sort -o writes, -T and -S decide about temporary files, --compress-program starts one.
-		"sort": {flags: "bcCdfghimMnRrsuVz", valued: "kt", long: "ignore-leading-blanks dictionary-order ignore-case " +
-			"general-numeric-sort human-numeric-sort ignore-nonprinting month-sort numeric-sort random-sort " +
-			"reverse sort= " +
-			"version-sort check? key= merge stable field-separator= unique zero-terminated parallel= debug"},
-		// diff -l starts pr.
-		"diff": {flags: "abBcdeEfHiNnpPqrstTuwyZ", valued: "CDFILSUWx", long: "normal brief " +
-			"report-identical-files context? " +
-			"unified? ed rcs side-by-side width= left-column suppress-common-lines show-c-function " +
-			"show-function-line= label= " +
-			"expand-tabs initial-tab tabsize= suppress-blank-empty recursive no-dereference new-file " +
-			"unidirectional-new-file " +
-			"ignore-file-name-case exclude= exclude-from= starting-file= from-file= to-file= ignore-case " +
-			"ignore-tab-expansion " +
-			"ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= " +
-			"text " +
-			"strip-trailing-cr minimal speed-large-files color? horizon-lines=", digits: true},
-		"diff3": {flags: "AaeEimTxX3"},
-		// Options of binutils load plugins, follow links to other machines (debuginfod), and
-		// @FILE names a file of options.
-		"nm": {flags: "aABCDgnoprSsuvP", long: "defined-only undefined-only extern-only dynamic demangle " +
-			"no-demangle size-sort numeric-sort", bare: true},
-		"objdump": {flags: "afhpxdDrRtTswzC", valued: "jM", long: "file-headers section-headers disassemble reloc " +
-			"syms dynamic-syms no-show-raw-insn demangle", bare: true},
-		"readelf": {flags: "hlSgtesdnruVAcDIWa", long: "file-header program-headers section-headers sections " +
-			"symbols dyn-syms notes relocs dynamic version-info arch-specific headers wide", bare: true},
-		"size":    {flags: "ABdoxtG", bare: true},
-		"strings": {flags: "afow", valued: "ntesU", long: "all bytes= radix= encoding=", digits: true, bare: true},
-		// file -C writes, -m reads code of its own, -z starts programs, -p sets times.
-		"file": {flags: "bihLkNnrv", long: "brief mime mime-type mime-encoding no-dereference dereference " +
-			"keep-going no-pad raw"},
-		// A second operand of uniq and xxd is written.
-		"uniq": {flags: "cdDiuz", valued: "fsw", long: "count repeated all-repeated? skip-fields= group? ignore-case " +
-			"skip-chars= unique zero-terminated check-chars=", operands: 1, ordered: true},
-		"xxd": {flags: "abeEipuC", valued: "cglnos", operands: 1, ordered: true},
-		// Addresses of hosts are asked of other machines.
-		"hostname": {flags: "s", long: "short", operands: -1},
-		"sw_vers":  {operands: -1},
-		"arch":     {operands: -1},
-		"gofmt":    {flags: "ldse"},
-	}
-})
+	// base64 -o of some systems writes, as do iconv -o and shuf -o.
+	{" base64 ", form{flags: "dDi", valued: "w", long: "decode ignore-garbage wrap="}},
+	{" base32 ", form{flags: "di", valued: "w", long: "decode ignore-garbage wrap="}},
+	{" iconv ", form{flags: "cls", valued: "ft", long: "from-code= to-code= list silent"}},
+	{" shuf ", form{flags: "erz", valued: "in", long: "echo repeat zero-terminated input-range= head-count="}},
+	// zcat and zgrep hand their options to gzip and grep.
+	{" zcat ", form{flags: "q"}},
+	{" zgrep ", form{flags: "cEFhHilnoqsvwx", valued: "ABCem", digits: true}},
+	// tree -o and -R write.
+	{" tree ", form{flags: "adfilxpsughDFqNQrtUcvCASJXn", valued: "LPIH", long: "noreport dirsfirst prune filelimit= " +
+		"du si inodes " +
+		"device gitignore matchdirs ignore-case sort="}},
+	// fd -x and -X start programs, -l starts ls.
+	{" fd fdfind ", fd},
+	// rg --pre, --hostname-bin and -z start programs.
+	{" rg ", form{flags: "abcFhHiIlLnNoPpqSsuUvVwx0.", valued: "ABCdeEfgjMmrtT", long: rgLong}},
+	// sort -o writes, -T and -S decide about temporary files, --compress-program starts one.
+	{" sort ", form{flags: "bcCdfghimMnRrsuVz", valued: "kt", long: "ignore-leading-blanks dictionary-order ignore-case " +
+		"general-numeric-sort human-numeric-sort ignore-nonprinting month-sort numeric-sort random-sort " +
+		"reverse sort= " +
+		"version-sort check? key= merge stable field-separator= unique zero-terminated parallel= debug"}},
+	// diff -l starts pr.
+	{" diff ", form{flags: "abBcdeEfHiNnpPqrstTuwyZ", valued: "CDFILSUWx", long: "normal brief " +
+		"report-identical-files context? " +
+		"unified? ed rcs side-by-side width= left-column suppress-common-lines show-c-function " +
+		"show-function-line= label= " +
+		"expand-tabs initial-tab tabsize= suppress-blank-empty recursive no-dereference new-file " +
+		"unidirectional-new-file " +
+		"ignore-file-name-case exclude= exclude-from= starting-file= from-file= to-file= ignore-case " +
+		"ignore-tab-expansion " +
+		"ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines ignore-matching-lines= " +
+		"text " +
+		"strip-trailing-cr minimal speed-large-files color? horizon-lines=", digits: true}},
+	{" diff3 ", form{flags: "AaeEimTxX3"}},
+	// Options of binutils load plugins, follow links to other machines (debuginfod), and
+	// @FILE names a file of options.
+	{" nm ", form{flags: "aABCDgnoprSsuvP", long: "defined-only undefined-only extern-only dynamic demangle " +
+		"no-demangle size-sort numeric-sort", bare: true}},
+	{" objdump ", form{flags: "afhpxdDrRtTswzC", valued: "jM", long: "file-headers section-headers disassemble reloc " +
+		"syms dynamic-syms no-show-raw-insn demangle", bare: true}},
+	{" readelf ", form{flags: "hlSgtesdnruVAcDIWa", long: "file-header program-headers section-headers sections " +
+		"symbols dyn-syms notes relocs dynamic version-info arch-specific headers wide", bare: true}},
+	{" size ", form{flags: "ABdoxtG", bare: true}},
+	{" strings ", form{flags: "afow", valued: "ntesU", long: "all bytes= radix= encoding=", digits: true, bare: true}},
+	// file -C writes, -m reads code of its own, -z starts programs, -p sets times.
+	{" file ", form{flags: "bihLkNnrv", long: "brief mime mime-type mime-encoding no-dereference dereference " +
+		"keep-going no-pad raw"}},
+	// A second operand of uniq and xxd is written.
+	{" uniq ", form{flags: "cdDiuz", valued: "fsw", long: "count repeated all-repeated? skip-fields= group? ignore-case " +
+		"skip-chars= unique zero-terminated check-chars=", operands: 1, ordered: true}},
+	{" xxd ", form{flags: "abeEipuC", valued: "cglnos", operands: 1, ordered: true}},
+	// Addresses of hosts are asked of other machines.
+	{" hostname ", form{flags: "s", long: "short", operands: -1}},
+	{" sw_vers ", form{operands: -1}},
+	{" arch ", form{operands: -1}},
+	{" gofmt ", form{flags: "ldse"}},
+}
 
 var fd = form{flags: "HIusigFapL01", valued: "etdEcSoj", long: "hidden no-ignore case-sensitive ignore-case " +
 	"glob regex fixed-strings absolute-path follow full-path print0 max-depth= min-depth= exact-depth= " +

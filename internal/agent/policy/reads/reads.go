@@ -20,7 +20,7 @@ func Only(argv []string) bool {
 	if versioned(name, args) {
 		return true
 	}
-	if f, ok := forms()[name]; ok {
+	if f, ok := formOf(forms, name); ok {
 		return f.admits(args)
 	}
 	if check, ok := checks[name]; ok {
@@ -31,7 +31,7 @@ func Only(argv []string) bool {
 
 // Listed reports whether a program is on the list at all.
 func Listed(name string) bool {
-	_, form := forms()[name]
+	_, form := formOf(forms, name)
 	_, check := checks[name]
 	return form || check
 }

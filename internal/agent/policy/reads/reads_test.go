@@ -308,11 +308,15 @@ const others = `./ls
 // that is not in it they are not known, and behind -- everything is an operand.
 func TestGrammars(t *testing.T) {
 	all := map[string]form{}
-	for name, f := range forms() {
-		all[name] = f
+	for _, f := range forms {
+		for name := range strings.FieldsSeq(f.names) {
+			all[name] = f.form
+		}
 	}
-	for name, f := range gitForms() {
-		all["git "+name] = f
+	for _, f := range gitForms {
+		for name := range strings.FieldsSeq(f.names) {
+			all["git "+name] = f.form
+		}
 	}
 	for name, f := range all {
 		if f.free {

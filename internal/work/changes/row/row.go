@@ -3,6 +3,7 @@ package row
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"kerf/internal/pathname"
@@ -40,6 +41,11 @@ type Entry struct {
 	Diff  string    `json:"diff,omitempty"`
 	// Check, with the cause "checked", is the verdict of a check.
 	Check *Check `json:"check,omitempty"`
+}
+
+// OnlyLeft reports whether an entry tells of nothing but what no undo takes back, such as a pipe.
+func (e *Entry) OnlyLeft() bool {
+	return len(e.Changes)+len(e.Dirs)+len(e.Gone)+len(e.Modes) == 0 && strings.Contains(e.Note, ledger.LeftThere)
 }
 
 // Check is the verdict of a check. Stale says that files were changed since, so that it does
