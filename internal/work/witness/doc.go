@@ -81,11 +81,9 @@ type Loss struct {
 	Why  string
 }
 
-// folder is the directory of all journals of a workspace.
-const folder = "witness"
-
-// outlive begins the names of the directories of sessions with Options.Outlive.
-const outlive = "outlive-"
+// folder is the directory of all journals of a workspace; outlive begins the names of the
+// directories of sessions with Options.Outlive.
+const folder, outlive = "witness", "outlive-"
 
 // Store keeps contents.
 type Store interface {

@@ -197,8 +197,7 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 		c.notes = append(c.notes, "the record of this command is cut off: what it changed last may be missing here")
 	}
 	report := c.report(c.later) // nobody tells what others do
-	report.Began, report.Ended = began.Seq, true
-	report.ID = began.Journal + "/recovered"
+	report.Began, report.Ended, report.ID = began.Seq, true, began.Journal+"/recovered"
 	return true, enter(began, report)
 }
 
