@@ -136,12 +136,12 @@ func (h *triedHouse) do(what string, args ...string) string {
 	return string(out)
 }
 
-// TestKeepIsKilledAtEveryCall kills `kerf keep` before each of its calls that change a file:
+// TestKeepIsKilledAtSomeCalls kills `kerf keep` before each of its calls that change a file:
 // of a try on an overlay and on a copy, of the whole of it and of a part, and `kerf discard`.
 // After the recovery, which any Kerf begins with, the directory is as it was and the try
 // waits, or the directory is as the try had it. To keep the try once more, or what is left
 // of it, comes to the same.
-func TestKeepIsKilledAtEveryCall(t *testing.T) {
+func TestKeepIsKilledAtSomeCalls(t *testing.T) {
 	kerf := builtProgram(t)
 	keep, part, discard := []string{"keep", "1"}, []string{"keep", "1", "--", "b", "dir", "new"}, []string{"discard", "1", "-y"}
 	for name, c := range map[string]struct {

@@ -98,9 +98,9 @@ func last() httpAnswer {
 		2), "")}
 }
 
-// TestCutAtEveryByte breaks a stream with several calls at every byte; the model
+// TestCutAtSomeBytes breaks a stream with several calls at every seventh byte, with KERF_LONG at every one; the model
 // then says it all again. No call is lost and none runs twice.
-func TestCutAtEveryByte(t *testing.T) {
+func TestCutAtSomeBytes(t *testing.T) {
 	body := strings.Join(multi(), "")
 	step := 7
 	if os.Getenv("KERF_LONG") != "" {

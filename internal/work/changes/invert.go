@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"kerf/internal/text/delta"
@@ -16,6 +15,7 @@ import (
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
 )
 
 // inverter takes steps back, the newest first, on a picture of the present.
@@ -40,8 +40,7 @@ type place struct {
 
 func newInverter(r Reader, b *book, look present.Look) *inverter {
 	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
-		files: map[string]*FilePlan{}, where: map[string]string{},
-		written: sync.OnceValue(func() map[string]bool { return moved.Written(b.entries) })}
+		files: map[string]*FilePlan{}, where: map[string]string{}, written: moved.Written(b.entries)}
 }
 
 func (w *inverter) run(steps []step) {
@@ -332,6 +331,9 @@ func (w *inverter) place(path string, known *delta.Image) (*place, bool) {
 			pl.was, pl.is = nil, nil
 		case errors.Is(err, present.ErrShut):
 			pl.was, pl.is = known, known
+		case errors.As(err, new(*tree.TooLargeError)):
+			w.note(path, Missing, "it is larger than 1 GiB and stays as it is")
+			return nil, false
 		case err != nil:
 			w.note(path, Conflict, err.Error())
 			return nil, false

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"kerf/internal/text/delta"
@@ -20,6 +21,7 @@ import (
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
 )
 
 func TestMain(m *testing.M) {
@@ -587,5 +589,41 @@ func TestWhatCameBackStays(t *testing.T) {
 		if string(w.files["/w/b"].Data) == "the command's\n" || fault == NoFault && len(p.Left) != 2 {
 			t.Errorf("with fault %d: b holds %q, left are %v", fault, w.files["/w/b"].Data, p.Left)
 		}
+	}
+}
+
+// TestAFileThatIsTooLargeStays: what a command made of more than 1 GiB is named, and keeps nothing
+// else from being taken back.
+func TestAFileThatIsTooLargeStays(t *testing.T) {
+	w := newWorld(func(int) int { return 0 }, NoFault, true)
+	huge := &delta.Image{Version: delta.Version{Kind: delta.File, Mode: 0o644, Size: 2 << 30, Sum: delta.SumOf([]byte("huge"))}}
+	after := delta.NewFile([]byte("after\n"), 0o644)
+	before := w.files["/w/a"]
+	undo := func() *Plan {
+		look := w.look()
+		look.At = func(p string) (*delta.Image, error) {
+			if w.files[p] == huge {
+				return nil, &tree.TooLargeError{Path: p, Size: huge.Size, Limit: 1 << 30}
+			}
+			return w.files[p], nil
+		}
+		p, err := w.reader().plan(newBook(w.entries), Choice{}, look)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	_ = w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, delta.Set{
+		{Path: "/w/a", Pre: before, Post: after}, {Path: "/w/huge", Post: huge}})
+	p := undo()
+	want := []FilePlan{{Path: "/w/a", Outcome: Restored},
+		{Path: "/w/huge", Outcome: Missing, Note: "it is larger than 1 GiB and stays as it is"}}
+	if diff := cmp.Diff(want, p.Files); diff != "" || p.Problem != "" || len(p.Set) != 1 || p.Set[0].Path != "/w/a" {
+		t.Errorf("%q, %v\n%s", p.Problem, p.Set, diff)
+	}
+	w = newWorld(func(int) int { return 0 }, NoFault, true)
+	_ = w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, delta.Set{{Path: "/w/huge", Post: huge}})
+	if p = undo(); p.Problem != "none of it can be brought back: /w/huge (it is larger than 1 GiB and stays as it is)" {
+		t.Errorf("%q", p.Problem)
 	}
 }

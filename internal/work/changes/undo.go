@@ -247,14 +247,14 @@ func joined(steps []step, always bool) []step {
 
 // settle decides whether the plan can be carried out.
 func (p *Plan) settle() {
-	var conflicts []string
-	missing, others, lost := 0, 0, lostOf(p.Gaps, p.paths)
+	var conflicts, missing []string
+	others, lost := 0, lostOf(p.Gaps, p.paths)
 	for _, f := range p.Files {
-		switch f.Outcome {
+		switch told := f.Path + " (" + f.Note + ")"; f.Outcome {
 		case Conflict:
-			conflicts = append(conflicts, f.Path+" ("+f.Note+")")
+			conflicts = append(conflicts, told)
 		case Missing:
-			missing++
+			missing = append(missing, told)
 		default:
 			others++
 		}
@@ -262,8 +262,8 @@ func (p *Plan) settle() {
 	switch {
 	case len(conflicts) > 0:
 		p.Problem = "conflict in " + strings.Join(conflicts, "; ")
-	case missing > 0 && others == 0:
-		p.Problem = "none of it can be brought back: the earlier contents were not kept"
+	case len(missing) > 0 && others == 0:
+		p.Problem = "none of it can be brought back: " + settle.Few(missing)
 	case len(p.Files) == 0 && !p.Redo && len(lost) > 0:
 		p.Problem = "none of it can be brought back: " + settle.Few(lost)
 	}

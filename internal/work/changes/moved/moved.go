@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"kerf/internal/text/delta"
@@ -136,15 +137,18 @@ func (f *Finder) list() {
 	order.By(f.files, func(a, b file) int { return cmp.Compare(a.size, b.size) })
 }
 
-// Written are the paths at which entries that are not others' put something.
-func Written(entries []ledger.Entry) map[string]bool {
-	paths := map[string]bool{}
-	for _, e := range entries {
-		for _, c := range e.Changes {
-			if c.Post != nil && e.Cause != ledger.CauseOutside {
-				paths[c.Path] = true
+// Written returns, and works out once when it is asked for, the paths at which entries that are not
+// others' put something.
+func Written(entries []ledger.Entry) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		paths := map[string]bool{}
+		for _, e := range entries {
+			for _, c := range e.Changes {
+				if c.Post != nil && e.Cause != ledger.CauseOutside {
+					paths[c.Path] = true
+				}
 			}
 		}
-	}
-	return paths
+		return paths
+	})
 }
