@@ -15,6 +15,11 @@ import (
 // mounts of a plan. A grant is about a directory, under whichever name: one that holds
 // something hidden is not granted by the name of a bind mount either.
 func Readable(mounts []boundary.Mount) []string {
+	g := newGranter(mounts)
+	return g.readable("/")
+}
+
+func newGranter(mounts []boundary.Mount) granter {
 	g := granter{mounts: mounts, above: make(map[boundary.FileID]bool), hidden: make(map[boundary.FileID]bool)}
 	for _, m := range mounts {
 		if !hides(m) {
@@ -32,7 +37,7 @@ func Readable(mounts []boundary.Mount) []string {
 			}
 		}
 	}
-	return g.readable("/")
+	return g
 }
 
 // granter gathers what is granted.

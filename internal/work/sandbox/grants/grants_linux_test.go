@@ -104,20 +104,15 @@ func TestReadableIsWhatIsNotHidden(t *testing.T) {
 // the name of a bind mount either.
 func TestADirectoryUnderAnotherName(t *testing.T) {
 	dir := t.TempDir()
-	for _, d := range []string{"/hidden/x", "/above/x", "/free/x"} {
+	for _, d := range []string{"/hidden/x", "/above/x/x", "/above/y", "/free/x"} {
 		if err := os.MkdirAll(dir+d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := granter{above: map[boundary.FileID]bool{}, hidden: map[boundary.FileID]bool{}}
-	for name, set := range map[string]map[boundary.FileID]bool{"/hidden": g.hidden, "/above": g.above} {
-		id, ok := g.identity(dir + name)
-		if !ok {
-			t.Fatal(name)
-		}
-		set[id] = true
-	}
-	for path, want := range map[string][]string{"/hidden": nil, "/above": {dir + "/above/x"}, "/free": {dir + "/free"},
+	g := newGranter([]boundary.Mount{{Kind: boundary.MountHideDir, Path: dir + "/hidden"},
+		{Kind: boundary.MountHideFile, Path: dir + "/above/x/secret"}, {Kind: boundary.MountRead, Path: dir + "/free"}})
+	g.mounts = nil // as under another name: only what the directories are tells
+	for path, want := range map[string][]string{"/hidden": nil, "/above": {dir + "/above/x/x", dir + "/above/y"}, "/free": {dir + "/free"},
 		"/free/x": {dir + "/free/x"}, "/gone": {dir + "/gone"}} {
 		if d := cmp.Diff(want, g.readable(dir+path)); d != "" {
 			t.Errorf("%s: %s", path, d)
