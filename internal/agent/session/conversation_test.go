@@ -339,7 +339,7 @@ func TestAResumedSessionGreetsItsHooksOnce(t *testing.T) {
 					sources = append(sources, s)
 				}
 			}
-			return hooks.Output{}, nil
+			return hooks.Output{Stdout: []byte(`{"systemMessage": "a word for the user"}`)}, nil
 		}
 		set, err := hooks.New([]hooks.Handler{{Event: hooks.SessionStart, Matcher: want, Timeout: time.Minute},
 			{Event: hooks.SessionStart, Matcher: "other", Timeout: time.Minute}}, run)
@@ -353,6 +353,12 @@ func TestAResumedSessionGreetsItsHooksOnce(t *testing.T) {
 			if len(sources) == 0 {
 				t.Errorf("resumed %v: hooks were told of no start in the first turn", resumed)
 			}
+		}
+		if !c.has(func(m protocol.Msg) bool {
+			w, ok := m.(protocol.Warning)
+			return ok && strings.Contains(w.Message, "a word for the user")
+		}) {
+			t.Errorf("resumed %v: what a hook said at the start was not told", resumed)
 		}
 		_ = c.Close()
 		if !slices.Equal(sources, []string{want}) {

@@ -79,6 +79,30 @@ func TestWhetherTheWorkTreeWasDirty(t *testing.T) {
 	}
 }
 
+// TestMetadataFollowTheTurns: each turn brings them up to date, and an end that nothing led up to
+// writes nothing.
+func TestMetadataFollowTheTurns(t *testing.T) {
+	s, dir := recorded(t, nil, says("one"), says("two"))
+	name := filepath.Join(dir, "metadata.json")
+	var last time.Time
+	for range 2 {
+		s.do(input("go"))
+		s.until(is[protocol.TurnCompleted])
+		m, err := rollout.LoadMetadata(dir)
+		if err != nil || !m.Updated.After(last) {
+			t.Errorf("%v after %v: %v", m.Updated, last, err)
+		}
+		last = m.Updated
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if _, err := os.Stat(name); err == nil {
+		t.Error("what was up to date was written once more")
+	}
+}
+
 // TestTheEndWaitsForWhatIsUnderWay: when a session is closed, nothing of it works any more, also where
 // something takes its time to stop.
 func TestTheEndWaitsForWhatIsUnderWay(t *testing.T) {
