@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,25 +191,24 @@ func TestSEC_M2_AMessageOf100MBIsNotTaken(t *testing.T) {
 }
 
 func TestSEC_M2_AnAddressThatAnswers100MB(t *testing.T) {
-	sent := 0
+	var whole atomic.Bool // an answer was taken to its end
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"x":"`)
 		chunk := strings.Repeat("A", 1<<20)
 		for range 100 {
-			n, err := io.WriteString(w, chunk)
-			sent += n
-			if err != nil {
+			if _, err := io.WriteString(w, chunk); err != nil {
 				return
 			}
 		}
+		whole.Store(true)
 		_, _ = io.WriteString(w, `"}}`)
 	}))
 	t.Cleanup(srv.Close)
 	m := started(t, Options{Servers: []Server{{Name: "big", URL: srv.URL, StartupTimeout: 10 * time.Second}}})
 	m.Settle(t.Context())
-	if s := m.Status()[0]; s.State == ready || s.Error == "" {
-		t.Errorf("the server is %+v", s)
+	if s := m.Status()[0]; s.State == ready || s.Error == "" || whole.Load() {
+		t.Errorf("the server is %+v, all of it was read: %t", s, whole.Load())
 	}
 }
 
