@@ -3,18 +3,20 @@ package reads
 import (
 	"slices"
 	"strings"
+
+	"kerf/internal/agent/policy/starts"
 )
 
 // named are programs with one grammar.
 type named struct {
-	names string // with a space on both sides of each
+	names string // as starts.Among has them
 	form  form
 }
 
 // formOf finds the grammar of a program.
 func formOf(list []named, name string) (form, bool) {
 	for i := range list {
-		if !strings.Contains(name, " ") && strings.Contains(list[i].names, " "+name+" ") {
+		if starts.Among(list[i].names, name) {
 			return list[i].form, true
 		}
 	}

@@ -47,11 +47,16 @@ var special = []struct {
 // specially is what reads the words of a program with a grammar of its own, or nil.
 func specially(name string) func(words) Found {
 	for _, s := range special {
-		if !strings.Contains(name, " ") && strings.Contains(s.names, " "+name+" ") {
+		if Among(s.names, name) {
 			return s.read
 		}
 	}
 	return nil
+}
+
+// Among reports whether a name is one of names, which have a space on both sides of each.
+func Among(names, name string) bool {
+	return !strings.Contains(name, " ") && strings.Contains(names, " "+name+" ")
 }
 
 // wraps is a program that starts a command that ends its words.

@@ -74,9 +74,10 @@ func Of(argv []string, known []bool) Found {
 	}
 	w := words{argv, known}
 	name := Name(argv[0])
+	read := specially(name)
 	switch {
-	case specially(name) != nil:
-		return specially(name)(w)
+	case read != nil:
+		return read(w)
 	case shells()[name]:
 		return w.shell()
 	case Interpreter(name):
