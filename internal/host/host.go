@@ -130,8 +130,7 @@ func (h *Host) InGit() bool {
 	return ok
 }
 
-// Clean reports whether git finds nothing uncommitted. Nothing of the repository's own runs
-// for that. Where git fails it is not known.
+// Clean reports whether git is sure that nothing is uncommitted. Nothing of the repository's own runs.
 func (h *Host) Clean(ctx context.Context) bool {
 	dirty, err := repo.Dirty(ctx, h.Config.Cwd)
 	return err == nil && !dirty
@@ -160,19 +159,19 @@ func (h *Host) Sandboxed(mode string, addDirs, argv []string) (interactive.Comma
 		Full: set.Sandbox == protocol.SandboxFull}, nil
 }
 
-// Guarded is a program as `kerf guard` runs it: in a sandbox mode, or without a sandbox
-// if none is given.
+// Guarded is a program as `kerf guard` runs it: in a sandbox mode, or without a sandbox if none is given.
 func (h *Host) Guarded(mode string, addDirs, argv []string) (guard.Command, error) {
 	c := h.configured()
 	g := guard.Command{Argv: argv, Dir: c.Cwd, Env: h.Env, Name: visible.OneLine(h.Redact(strings.Join(argv, " ")), maxName)}
-	roots, err := c.roots(c.Cwd, addDirs)
+	confined := mode != "" && mode != string(protocol.SandboxFull)
+	roots, err := c.roots(c.Cwd, guard.Roots(addDirs, c.Cwd, c.getenv("HOME"), confined))
 	if err != nil {
 		return g, err
 	}
 	g.Open = func() (*workspace.Workspace, error) {
 		return workspace.Open(workspace.Options{Home: c.Home, Roots: roots})
 	}
-	if mode != "" && mode != string(protocol.SandboxFull) {
+	if confined {
 		inside, err := h.Sandboxed(mode, addDirs, argv)
 		if err != nil {
 			return g, err

@@ -7,6 +7,7 @@ import (
 
 	"kerf/internal/agent/executor/binding"
 	"kerf/internal/agent/executor/place"
+	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/tools/amend"
@@ -263,4 +264,12 @@ func (h *Executor) outside(j judged, o turn.Outcome) *protocol.Approval {
 	}
 	judgement.Reason = "the sandbox blocked something it did; run it again without the sandbox?"
 	return h.asked(a, judgement)
+}
+
+// warnOfControlFiles warns of control files that were changed without a question.
+func warnOfControlFiles(h *Executor, changes []history.FileChange, j judged) []string {
+	if a := j.prepared.Approval; a != nil && a.Change != nil && j.prepared.Verdict == turn.Ask {
+		return nil
+	}
+	return place.Unasked(changes, h.files.Relative)
 }

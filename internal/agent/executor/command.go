@@ -14,6 +14,7 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/witness/enter"
 )
 
 // command runs a program and finds out what it changed: through the witness where there
@@ -91,7 +92,9 @@ func (h *Executor) runScanned(ctx context.Context, id protocol.CallID, a tool.Co
 			m.Warn(unkept)
 		}
 	}
+	head := enter.Head(h.o.Cwd)
 	r := h.commands.Run(ctx, a, o)
+	m.head = enter.Moved(head, h.o.Cwd)
 	if r.Started && (!quiet || r.Running) {
 		// The scan is the record of what happened; an interrupt must not cut it.
 		changes = append(changes, h.record.scanned(context.WithoutCancel(ctx), m, id, ledger.CauseCommand)...)

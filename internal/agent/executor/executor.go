@@ -163,7 +163,8 @@ func New(o Options) *Executor {
 	}
 	h.commands = command.New(co)
 	if o.Witness != nil {
-		h.watched = watch.New(watch.Options{Witness: o.Witness, Work: o.Work, Later: h.record.later, Outlive: o.WitnessAll})
+		h.watched = watch.New(watch.Options{Witness: o.Witness, Work: o.Work, Later: h.record.later,
+			Outlive: o.WitnessAll, Dir: o.Cwd})
 		h.record.collect = h.watched.Collect
 	}
 	if o.Parent != nil {

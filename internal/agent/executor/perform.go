@@ -8,6 +8,7 @@ import (
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
+	"kerf/internal/work/ledger"
 )
 
 // RunOptions say how an action is carried out.
@@ -26,6 +27,7 @@ type RunOptions struct {
 	// Delegate carries out an operation about sub-agents; nil has none.
 	Delegate func(context.Context, tool.Delegate, protocol.Settings) (team.Result, error)
 	Denied   func() // called when the sandbox seems to have refused something; may be nil
+	head     *ledger.HeadMove
 }
 
 // Do carries out an action that may run.

@@ -133,7 +133,7 @@ func (r *recorder) healed(set delta.Set) {
 // origin is the ledger entry's answer to "who".
 func (r *recorder) origin(m RunOptions, id protocol.CallID) txn.Origin {
 	o := r.o.Origin
-	o.Tool, o.Edited = m.Tool, m.Edited
+	o.Tool, o.Edited, o.Head = m.Tool, m.Edited, m.head
 	o.Session, o.Turn, o.Call = r.rooted(o.Session, string(m.Turn), string(id))
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/scan"
 	"kerf/internal/work/txn"
+	"kerf/internal/work/witness/enter"
 	"kerf/internal/work/workspace"
 )
 
@@ -16,6 +17,8 @@ type compared struct {
 	origin txn.Origin
 	sum    *summary
 	before *scan.Snap
+	dir    string       // the program's working directory
+	head   *ledger.Head // there, at the start
 }
 
 func (c *compared) socket() *os.File { return nil }
@@ -40,6 +43,7 @@ func (c *compared) end(ctx context.Context) error {
 	if len(set)+len(o.Dirs)+len(o.Gone)+len(o.Modes)+len(c.sum.notes) == 0 {
 		return nil
 	}
+	o.Origin.Head = enter.Moved(c.head, c.dir)
 	o.Origin.Note = ledger.NoteOf(c.sum.notes, nil)
 	_, err = c.ws.Txn.Record(ctx, set, o)
 	if err == nil {

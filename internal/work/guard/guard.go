@@ -12,13 +12,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
 	"kerf/internal/work/sandbox/interactive"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
+	"kerf/internal/work/witness/enter"
 	"kerf/internal/work/workspace"
 )
 
@@ -48,6 +52,16 @@ const (
 	codeNoStart  = 126
 	codeNotFound = 127
 )
+
+// Roots are the further directories in which the changes of a program are recorded that runs in dir.
+// A sandbox makes them writable, so there they are as given. Nothing else holds a program back from the
+// rest of its git repository, and that is recorded, too, unless it is all of the home directory or of the machine.
+func Roots(given []string, dir, home string, confined bool) []string {
+	if top := repo.Top(dir); !confined && top != dir && top != home && top != filepath.Dir(top) {
+		return append(slices.Clone(given), top)
+	}
+	return given
+}
 
 // recorder finds out what a program changed, and enters it into the ledger.
 type recorder interface {
@@ -112,7 +126,7 @@ func (c Command) recorder(ctx context.Context, ws *workspace.Workspace, o txn.Or
 	if c.Sandbox == nil || c.Sandbox.Full {
 		available = witness.AvailableUnconfined
 	}
-	w, err := watched(ws, o, s, available)
+	w, err := watched(ws, o, s, c.Dir, available)
 	if err == nil {
 		s.watched = true
 		return w, w.close, nil
@@ -124,7 +138,7 @@ func (c Command) recorder(ctx context.Context, ws *workspace.Workspace, o txn.Or
 		return nil, nil, fmt.Errorf("%w, and files cannot be compared: %s", err, ws.Unscanned)
 	}
 	c.Warn(err.Error() + ": files are compared before and after, and nobody knows who changed them")
-	r := &compared{ws: ws, origin: o, sum: s}
+	r := &compared{ws: ws, origin: o, sum: s, dir: c.Dir, head: enter.Head(c.Dir)}
 	if r.before, err = ws.Scanner.Snapshot(ctx); err != nil {
 		return nil, nil, err
 	}

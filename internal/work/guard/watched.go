@@ -21,24 +21,27 @@ type watching struct {
 	sum     *summary
 	witness *witness.Witness
 	watch   *witness.Watch
+	dir     string       // the program's working directory
+	head    *ledger.Head // there, at the start
 	stop    chan struct{}
 	wg      sync.WaitGroup
 	failed  error // since then what the program does is in the witness's journal alone
 }
 
 // watched begins to watch.
-func watched(ws *workspace.Workspace, o txn.Origin, s *summary, available func() error) (*watching, error) {
+func watched(ws *workspace.Workspace, o txn.Origin, s *summary, dir string, available func() error) (*watching, error) {
 	if err := available(); err != nil {
 		return nil, err
 	}
-	w := &watching{ws: ws, origin: o, sum: s, stop: make(chan struct{})}
+	w := &watching{ws: ws, origin: o, sum: s, dir: dir, head: enter.Head(dir), stop: make(chan struct{})}
 	var err error
 	w.witness, err = witness.New(witness.Options{Dir: ws.Dir, Roots: ws.Roots, Ledger: ws.Ledger, Store: ws.Store,
 		Outlive: true})
 	if err != nil {
 		return nil, err
 	}
-	w.watch, err = w.witness.Begin(ledger.Entry{Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client}, false, nil)
+	w.watch, err = w.witness.Begin(ledger.Entry{Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client,
+		Head: enter.From(w.head)}, false, nil)
 	if err != nil {
 		return nil, errors.Join(err, w.witness.Close())
 	}
@@ -62,7 +65,11 @@ func (w *watching) enter(r witness.Report) bool {
 	if w.failed != nil {
 		return false
 	}
-	entered, err := enter.Report(context.Background(), w.ws.Txn, w.origin, r)
+	o := w.origin
+	if r.Ended {
+		o.Head = enter.Moved(w.head, w.dir)
+	}
+	entered, err := enter.Report(context.Background(), w.ws.Txn, o, r)
 	for _, e := range entered {
 		w.sum.add(e.Entry.Known(), e.Set)
 	}

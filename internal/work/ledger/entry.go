@@ -61,6 +61,9 @@ type Entry struct {
 	Journal string `json:"journal,omitempty"`
 	Of      int64  `json:"of,omitempty"`
 	Ended   bool   `json:"ended,omitempty"`
+	// Head, with CauseBegan, is where HEAD of the workspace's git repository was. In the last
+	// entry of a command it is there if HEAD moved while the command ran, and has both ends.
+	Head *HeadMove `json:"head,omitempty"`
 	// Exact is false when a write may have landed that the changes do not show.
 	Exact   bool     `json:"exact"`
 	Note    string   `json:"note,omitempty"`
@@ -80,6 +83,19 @@ type Entry struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 	// Check, with CauseChecked, is the verdict of a check.
 	Check *Verdict `json:"check,omitempty"`
+}
+
+// HeadMove is where HEAD of a git repository was, and where it came to.
+type HeadMove struct {
+	From *Head `json:"from,omitempty"`
+	To   *Head `json:"to,omitempty"`
+}
+
+// Head is what is checked out: a branch, empty when HEAD is detached, and the commit, empty on
+// a branch without one.
+type Head struct {
+	Branch string `json:"branch,omitempty"`
+	Commit string `json:"commit,omitempty"`
 }
 
 // Verdict is what one run of a check came to. It holds for the files whose state Tree names,

@@ -25,6 +25,21 @@ func checkoutOf(gitDir string) Checkout {
 	return Checkout{GitDir: gitDir, head: head}
 }
 
+// At is what is checked out in the repository that holds dir, and the directory with its HEAD: the
+// branch, empty when HEAD is detached, and the commit, empty on an unborn branch. It fails where
+// neither can be told from files.
+func At(dir string) (branch, commit, gitDir string, ok bool) {
+	c, ok := Look(dir)
+	if !ok {
+		return "", "", "", false
+	}
+	commit = c.Commit()
+	if name, detached, _ := c.Branch(); !detached {
+		branch = name
+	}
+	return branch, commit, c.GitDir, commit != "" || branch != ""
+}
+
 // Branch reads what is checked out from HEAD; see Checkout.Branch.
 func Branch(gitDir string) (name string, detached, unborn bool) {
 	c := checkoutOf(gitDir)

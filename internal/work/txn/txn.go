@@ -126,6 +126,7 @@ type Origin struct {
 	Edited                            bool // see ledger.Entry
 	Note                              string
 	Gaps                              []ledger.Gap
+	Head                              *ledger.HeadMove // see ledger.Entry
 	Undoes                            []int64
 	Only                              []ledger.Path // see ledger.Entry
 }
@@ -299,7 +300,7 @@ func (o CommitOptions) entry(id string) *ledger.Entry {
 	e := &ledger.Entry{
 		ID: id, Session: o.Origin.Session, Turn: o.Origin.Turn, Call: o.Origin.Call, Tool: o.Origin.Tool,
 		Client: o.Origin.Client, Edited: o.Origin.Edited, Dirs: slices.Clone(o.Dirs), Gone: slices.Clone(o.Gone),
-		Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Gaps: o.Origin.Gaps, Undoes: o.Origin.Undoes,
+		Modes: slices.Clone(o.Modes), Note: o.Origin.Note, Gaps: o.Origin.Gaps, Head: o.Origin.Head, Undoes: o.Origin.Undoes,
 		Only: o.Origin.Only, Cause: o.Cause, Exact: !o.Inexact, Certainty: o.Certainty, Of: o.Of, Ended: o.Ended,
 	}
 	if e.Cause == "" {

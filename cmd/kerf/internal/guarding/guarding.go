@@ -20,9 +20,9 @@ its changes like those of Kerf's own agent. Other agents and build tools need no
   kerf guard -- codex
   kerf guard --sandbox workspace-write -- ./untrusted.sh
 
-On Linux Kerf watches the program and all that it starts. What it changes below the working directory
-and each --add-dir is proven to be its work, is kept before it is changed, and is in the ledger while
-the program still runs. Where programs cannot be watched, Kerf says so and compares the files before
+On Linux Kerf watches the program and all that it starts. What it changes below the working directory,
+in the rest of its git repository and in each --add-dir is proven to be its work, is kept before it is
+changed, and is in the ledger while the program still runs. Where programs cannot be watched, Kerf says so and compares the files before
 and after: then nobody knows who changed them. sudo and other setuid programs do not work inside.
 
 The program has Kerf's own standard streams, terminal and environment, and gets the signals that Kerf

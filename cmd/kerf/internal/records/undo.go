@@ -121,7 +121,7 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 		return err
 	}
 	if !c.Redo && !o.asJSON && !o.dryRun && err == nil {
-		b.tellCommits()
+		b.tellHead()
 	}
 	return nil
 }

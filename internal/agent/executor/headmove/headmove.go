@@ -42,15 +42,8 @@ func (p position) String() string {
 }
 
 func (w *Watch) look() (p position, gitDir string, ok bool) {
-	c, ok := repo.Look(w.Dir)
-	if !ok {
-		return p, "", false
-	}
-	p.commit = c.Commit()
-	if name, detached, _ := c.Branch(); !detached {
-		p.branch = name
-	}
-	return p, c.GitDir, p.commit != "" || p.branch != ""
+	p.branch, p.commit, gitDir, ok = repo.At(w.Dir)
+	return p, gitDir, ok
 }
 
 // Tell looks as a turn begins, and puts what it finds into what is told: the user is warned, the

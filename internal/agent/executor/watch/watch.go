@@ -29,6 +29,8 @@ type Options struct {
 	// Outlive says that something that a command started may go on when it has ended. That
 	// is followed until the watcher is closed; then the witness goes on alone.
 	Outlive bool
+	// Dir is where the commands run; where its HEAD is goes into their entries.
+	Dir string
 }
 
 // Origin says whose command it is.
@@ -52,6 +54,7 @@ type Command struct {
 	w      *Watcher
 	origin Origin
 	losing *Losing
+	head   *ledger.Head  // at its start
 	quit   chan struct{} // closed when it is not followed any more
 	idle   sync.WaitGroup
 	once   sync.Once
@@ -62,12 +65,13 @@ type Command struct {
 
 // Begin prepares to watch a command. losing is asked before something is lost for good.
 func (w *Watcher) Begin(o Origin, losing *Losing) (*Command, error) {
-	e := ledger.Entry{Session: o.Session, Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client}
+	head := enter.Head(w.o.Dir)
+	e := ledger.Entry{Session: o.Session, Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client, Head: enter.From(head)}
 	x, err := w.o.Witness.Begin(e, false, losing.may)
 	if err != nil {
 		return nil, err
 	}
-	c := &Command{Watch: x, w: w, origin: o, losing: losing, quit: make(chan struct{})}
+	c := &Command{Watch: x, w: w, origin: o, losing: losing, head: head, quit: make(chan struct{})}
 	c.idle.Go(func() { _ = c.Follow(c.quit, c.look) }) // ends with rest
 	return c, nil
 }
@@ -144,7 +148,11 @@ func (c *Command) enter(ctx context.Context, r witness.Report) (Found, error) {
 	if c.failed != nil {
 		return Found{}, c.failed
 	}
-	list, err := enter.Report(ctx, c.w.o.Work, c.origin, r)
+	o := c.origin
+	if r.Ended {
+		o.Head = enter.Moved(c.head, c.w.o.Dir)
+	}
+	list, err := enter.Report(ctx, c.w.o.Work, o, r)
 	c.failed = err
 	return Found{list, r.Unsure()}, err
 }

@@ -1,42 +1,49 @@
 package commit
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"fmt"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 
 	"kerf/internal/work/repo"
 )
 
-// Made is a commit as the reflog of HEAD tells it: At is HEAD@{N}.
-type Made struct {
-	ID, At, Subject string
-	When            time.Time
+// Step is one step of HEAD as its reflog tells it: the commit that it came to, and how, such as
+// "commit: a subject" or "reset: moving to HEAD~1".
+type Step struct{ ID, How string }
+
+// Commit is the subject of the commit that the step made.
+func (s Step) Commit() (subject string, made bool) {
+	how, subject, _ := strings.Cut(s.How, ": ")
+	return subject, how == "commit" || strings.HasPrefix(how, "commit (")
 }
 
-// Reflog lists the commits that HEAD came to by a commit, newest first, 200 at most. Without
-// git there are none.
-func Reflog(ctx context.Context, dir string) []Made {
-	out, err := repo.Reflog(ctx, dir, "%H%x00%gd%x00%gs")
+// Steps is how HEAD of the repository of dir came from one commit to another one, newest first;
+// none where the last 200 steps do not tell, or without git. An empty commit is that of a branch
+// without one.
+func Steps(ctx context.Context, dir, from, to string) []Step {
+	out, err := repo.Reflog(ctx, dir, "%H%x00%gs")
 	if err != nil {
 		return nil
 	}
-	var list []Made
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	for n := 0; lines.Scan(); n++ {
-		parts := strings.SplitN(lines.Text(), "\x00", 3)
-		if len(parts) < 3 || !strings.HasPrefix(parts[2], "commit") {
-			continue
-		}
-		_, subject, _ := strings.Cut(parts[2], ": ")
-		digits := strings.TrimSuffix(parts[1][strings.LastIndexByte(parts[1], '{')+1:], "}")
-		if at, err := strconv.ParseInt(digits, 10, 64); err == nil {
-			list = append(list, Made{parts[0], fmt.Sprintf("HEAD@{%d}", n), subject, time.Unix(at, 0)})
-		}
+	var list []Step
+	for line := range strings.Lines(string(out)) {
+		id, how, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
+		list = append(list, Step{id, how})
 	}
-	return list
+	at := func(id string) int {
+		return slices.IndexFunc(list, func(s Step) bool { return s.ID == id })
+	}
+	i := at(to)
+	if i < 0 {
+		return nil
+	}
+	list = list[i:]
+	switch j := at(from); {
+	case j >= 0:
+		return list[:j]
+	case from == "":
+		return list
+	}
+	return nil
 }

@@ -20,7 +20,8 @@ type Entered struct {
 
 // Report enters what a witness saw of a command, and returns the entries in their order.
 // What another Kerf, or another tool of this one, entered meanwhile is not entered again:
-// it is known by its versions. When the command ended the last entry says so.
+// it is known by its versions. When the command ended the last entry says so, and has the
+// origin's move of HEAD.
 func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Report) ([]Entered, error) {
 	parts := r.Parts
 	if len(parts) > 0 {
@@ -54,6 +55,9 @@ func Report(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Repor
 			co.Cause = ledger.CauseOutside
 		}
 		co.Inexact = !proven(p) || len(r.Notes)+len(r.Gaps) > 0
+		if !co.Ended {
+			co.Origin.Head = nil
+		}
 		if i == told {
 			co.Origin.Gaps, co.Origin.Note = r.Gaps, ledger.NoteOf(r.Notes, r.Gaps)
 		}
@@ -110,6 +114,9 @@ func doubted(l *ledger.Ledger, r witness.Report, parts []witness.Part) (set delt
 func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Report) (*ledger.Entry, error) {
 	co := txn.CommitOptions{Origin: o, Cause: ledger.CauseBegan, Certainty: ledger.Proven, ID: r.ID, Of: r.Began,
 		Ended: r.Ended}
+	if !r.Ended {
+		co.Origin.Head = nil
+	}
 	switch {
 	case len(r.Notes)+len(r.Gaps) > 0:
 		co.Cause, co.Inexact = ledger.CauseCommand, true

@@ -1,0 +1,24 @@
+package records
+
+import (
+	"context"
+	"fmt"
+
+	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/heads"
+)
+
+// tellHead notes what git made of HEAD during the turns that the last undo took back.
+func (b *book) tellHead() {
+	list, err := b.ws.Changes().Log(changes.Filter{Limit: 1})
+	if err != nil || len(list) == 0 || list[0].Cause != "undo" {
+		return
+	}
+	lines, err := heads.Stay(context.Background(), b.ws.Ledger, b.ws.Base(), list[0].Undoes)
+	if err != nil {
+		return // the undo is done; what the ledger's damage is, verify tells
+	}
+	for _, line := range lines {
+		fmt.Fprintln(b.p.Stderr, line)
+	}
+}

@@ -1,0 +1,70 @@
+package heads
+
+import (
+	"strings"
+	"testing"
+
+	"kerf/internal/work/ledger"
+	"kerf/internal/work/repo/commit"
+)
+
+func at(branch, id string) *ledger.Head {
+	return &ledger.Head{Branch: branch, Commit: strings.Repeat(id, 40)}
+}
+
+// TestWhatIsSaidIsTrueOfTheEntries: both ends are those of the turns that were taken back, and git's
+// command is told where it does what it says.
+func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
+	move := func(seq int64, session, turn string, from, to *ledger.Head) ledger.Entry {
+		return ledger.Entry{Seq: seq, Session: session, Turn: turn, Head: &ledger.HeadMove{From: from, To: to}}
+	}
+	made := []commit.Step{{ID: strings.Repeat("c", 40), How: "commit: \x1bthree"}}
+	reset := []commit.Step{{ID: strings.Repeat("c", 40), How: "reset: moving to c"}}
+	b, main, later := at("main", "b"), at("main", "a"), at("main", "d")
+	for name, c := range map[string]struct {
+		entries []ledger.Entry
+		undone  []int64
+		now     *ledger.Head
+		steps   []commit.Step
+		want    string
+	}{
+		"no turn moved it": {[]ledger.Entry{move(1, "s", "t", main, nil), move(2, "s", "u", main, b)}, []int64{1}, b, nil, ""},
+		"another session":  {[]ledger.Entry{{Seq: 1, Session: "s", Turn: "t"}, move(2, "x", "t", main, b)}, []int64{1}, b, nil, ""},
+		"no turn at all":   {[]ledger.Entry{{Seq: 1}, move(2, "", "", main, b)}, []int64{1}, b, nil, ""},
+		"there and back": {[]ledger.Entry{move(1, "s", "t", main, b), move(2, "s", "t", b, main)}, []int64{1}, main, reset,
+			""},
+		"commits": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, b, made,
+			"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three|" +
+				"hint: to put HEAD back and keep the files: git reset aaaaaaaaa"},
+		"commits, and more later": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, later, made,
+			"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three|hint: to take them back: git revert ccccccccc"},
+		"a reset": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, b, reset,
+			"note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> main at bbbbbbbbb|" +
+				"hint: to put HEAD back and keep the files: git reset aaaaaaaaa"},
+		"a reset, and more later": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, later, reset,
+			"note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> main at bbbbbbbbb"},
+		"two commands, two turns": {[]ledger.Entry{move(1, "s", "t", main, at("main", "e")), move(2, "s", "u", at("main", "f"), b)},
+			[]int64{1, 2}, b, nil, "note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> main at bbbbbbbbb|" +
+				"hint: to put HEAD back and keep the files: git reset aaaaaaaaa"},
+		"another branch": {[]ledger.Entry{move(1, "s", "t", main, at("x", "b"))}, []int64{1}, at("x", "b"), made,
+			"note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> x at bbbbbbbbb|" +
+				"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three|" +
+				"hint: to put HEAD back and keep the files: git symbolic-ref HEAD refs/heads/main && git reset"},
+		"a branch that a shell would read": {[]ledger.Entry{move(1, "s", "t", at("a;b", "a"), main)}, []int64{1}, main, nil,
+			"note: HEAD moved during that turn, and stays: a;b at aaaaaaaaa -> main at aaaaaaaaa"},
+		"detached": {[]ledger.Entry{move(1, "s", "t", at("", "a"), main)}, []int64{1}, main, nil,
+			"note: HEAD moved during that turn, and stays: aaaaaaaaa, detached -> main at aaaaaaaaa"},
+		"the first commit": {[]ledger.Entry{move(1, "s", "t", &ledger.Head{Branch: "main"}, b)}, []int64{1}, b, made,
+			"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three"},
+		"a repository that came": {[]ledger.Entry{move(1, "s", "t", nil, b)}, []int64{1}, b, nil,
+			"note: HEAD moved during that turn, and stays: nothing -> main at bbbbbbbbb"},
+	} {
+		got := ""
+		if m, ok := moved(c.entries, c.undone); ok {
+			got = strings.Join(lines(m, *c.now, c.steps), "|")
+		}
+		if got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}
