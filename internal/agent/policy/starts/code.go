@@ -1,29 +1,51 @@
 package starts
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // shells read shell text.
 var shells = set("sh bash zsh dash ksh mksh ash fish csh tcsh rbash")
 
-// code are the interpreters of other languages, with the options that take code.
-var code = map[string][]string{
-	"python": {"-c"}, "python2": {"-c"}, "python3": {"-c"}, "pypy": {"-c"}, "pypy3": {"-c"},
-	"perl": {"-e", "-E", "-M", "-m", "-x"}, "ruby": {"-e", "-r"}, "php": {"-r", "-B", "-R", "-E", "-d"},
-	"node": {"-e", "-p", "-pe", "--eval", "--print", "-r", "--require", "--import"}, "nodejs": {"-e", "-p",
-		"--eval", "--print"},
-	"deno": {"eval"}, "bun": {"-e", "--eval", "-p", "--print"},
-	"lua": {"-e"}, "luajit": {"-e"}, "tclsh": {}, "Rscript": {"-e"}, "R": {"-e"}, "osascript": {"-e"},
-	"julia": {"-e", "-E"},
-	"pwsh":  {"-c", "-Command", "-e", "-enc", "-EncodedCommand"}, "powershell": {"-c", "-Command", "-e", "-enc"},
-	"cmd": {"/c", "/C", "/k"}, "elixir": {"-e"}, "erl": {"-eval"}, "groovy": {"-e"}, "scala": {"-e"},
-	"guile":  {"-c"},
-	"racket": {"-e"}, "ghc": {"-e"}, "swift": {"-e"}, "jshell": {}, "irb": {}, "ipython": {"-c"}, "xonsh": {"-c"},
-	"nu": {"-c"}, "elvish": {"-c"}, "octave": {"--eval"}, "gjs": {"-c"}, "qjs": {"-e"}, "jjs": {},
+// code are the interpreters of other languages, a line each for those with the same options that
+// take code, after the colon.
+const code = ` python python2 python3 pypy pypy3 guile ipython xonsh nu elvish gjs : -c
+ perl : -e -E -M -m -x
+ ruby : -e -r
+ php : -r -B -R -E -d
+ node : -e -p -pe --eval --print -r --require --import
+ nodejs : -e -p --eval --print
+ deno : eval
+ bun : -e --eval -p --print
+ lua luajit Rscript R osascript elixir groovy scala racket ghc swift qjs : -e
+ tclsh jshell irb jjs :
+ julia : -e -E
+ pwsh : -c -Command -e -enc -EncodedCommand
+ powershell : -c -Command -e -enc
+ cmd : /c /C /k
+ erl : -eval
+ octave : --eval`
+
+// codeOf are the options of an interpreter that take code, and whether it is one.
+func codeOf(name string) ([]string, bool) {
+	for line := range strings.Lines(code) {
+		if names, options, _ := strings.Cut(line, ":"); Among(names, name) {
+			return strings.Fields(options), true
+		}
+	}
+	return nil, false
 }
 
 // Interpreter reports whether a program runs code that it reads.
 func Interpreter(name string) bool {
-	return shells()[name] || code[name] != nil || name == "eval" || name == "source" || name == "."
+	return interprets(name) || name == "eval" || name == "source" || name == "."
+}
+
+// interprets reports whether a program is a shell or another interpreter.
+func interprets(name string) bool {
+	_, ok := codeOf(name)
+	return ok || shells()[name]
 }
 
 // Reads reports whether a command runs what it reads from its standard input.
@@ -32,7 +54,8 @@ func Reads(argv []string) bool {
 		return false
 	}
 	name := Name(argv[0])
-	if !shells()[name] && code[name] == nil {
+	options, ok := codeOf(name)
+	if !ok && !shells()[name] {
 		return false
 	}
 	for i := 1; i < len(argv); i++ {
@@ -44,10 +67,8 @@ func Reads(argv []string) bool {
 		case strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "c") && shells()[name]:
 			return false
 		case strings.HasPrefix(a, "-"):
-			for _, o := range code[name] {
-				if strings.HasPrefix(a, o) {
-					return false
-				}
+			if slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(a, o) }) {
+				return false
 			}
 			if a == "-m" && strings.HasPrefix(name, "python") {
 				return false
@@ -106,11 +127,12 @@ options:
 
 // interpreter finds code among the words.
 func (w words) interpreter(name string) Found {
+	options, _ := codeOf(name)
 	for i, a := range w.argv[1:] {
 		if i > 0 && !strings.HasPrefix(w.argv[i], "-") { // what follows is for the program
 			break
 		}
-		for _, o := range code[name] {
+		for _, o := range options {
 			short := len(o) == 2 && o[0] == '-' && !strings.HasPrefix(a, "--")
 			if a == o || strings.HasPrefix(o, "--") && strings.HasPrefix(a,
 				o+"=") || short && strings.HasPrefix(a, "-") &&

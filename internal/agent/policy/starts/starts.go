@@ -99,7 +99,7 @@ func Name(program string) string {
 		return own
 	}
 	bare := strings.TrimRight(name, "0123456789.-")
-	if bare != name && bare != "" && (code[bare] != nil || shells()[bare] || bare == "pip") {
+	if bare != name && bare != "" && (interprets(bare) || bare == "pip") {
 		if bare == "python" && strings.HasPrefix(name, "python3") {
 			return "python3"
 		}
