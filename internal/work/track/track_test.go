@@ -156,13 +156,31 @@ func TestADoubtThatASetGoesOnFrom(t *testing.T) {
 	}
 }
 
-// TestAskingAgainCostsNothing: nothing is kept of an answer in which nothing was found.
+// TestAskingAgainCostsNothing: what was looked at is in doubt no more, whatever it held, and nothing is kept of
+// an answer in which nothing was found, nor of a set that found what was certain.
 func TestAskingAgainCostsNothing(t *testing.T) {
-	tr := Tracker{Look: func(string) (*delta.Image, error) { return file("old"), nil }}
+	for _, now := range []string{"old", "new", "third"} {
+		looks := 0
+		tr := Tracker{Look: func(string) (*delta.Image, error) { looks++; return file(now), nil }}
+		for i := range 3 {
+			if i == 0 || now == "old" {
+				tr.Doubt(delta.Set{{Path: "/a", Pre: file("old"), Post: file("new")}})
+			}
+			if n := tr.Net(); !n.Exact || (len(n.Ours) > 0) != (now != "old") || (len(tr.steps) > 0) != (now != "old") {
+				t.Errorf("%s: %+v, %d steps", now, n, len(tr.steps))
+			}
+			looked := looks
+			if tr.Net(); looks != looked {
+				t.Errorf("%s: it is looked at again", now)
+			}
+		}
+	}
+	var tr Tracker
 	for range 3 {
 		tr.Doubt(delta.Set{{Path: "/a", Pre: file("old"), Post: file("new")}})
-		if n := tr.Net(); !n.Exact || len(n.Ours) > 0 || len(tr.steps) > 0 {
-			t.Errorf("%+v, %d steps", n, len(tr.steps))
-		}
+		tr.Add(delta.Set{{Path: "/a", Pre: file("old"), Post: file("old")}}, false)
+	}
+	if len(tr.steps) != 3 {
+		t.Errorf("three sets make %d steps", len(tr.steps))
 	}
 }
