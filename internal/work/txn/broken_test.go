@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
@@ -126,26 +127,46 @@ func TestSEC_E2_FailureDuringRecovery(t *testing.T) {
 
 // TestRecoveredEntriesTellWhatIsThere: each file is committed for itself, and the commit dies at
 // each of its calls. The entry that recovery writes has exactly those that landed, with the modes
-// that they got.
+// that they got, the directories that were made for them, and the time of the commit.
 func TestRecoveredEntriesTellWhatIsThere(t *testing.T) {
 	t.Parallel()
 	begin := func() (*fixture, delta.Set) {
 		f := newFixture(t)
-		f.write("a*", "old a\n")
+		f.write("a*", "old a\n", "gone", "g\n", "h1", "linked")
+		if err := os.Link(f.path("h1"), f.path("h2")); err != nil {
+			t.Skip(err)
+		}
 		made := f.change("c", "new c\n")
 		made.Post = delta.NewFile(made.Post.Data, 0o666) // the umask takes its part
-		return f, delta.Set{f.change("a", "new a\n"), f.change("b", "new b\n"), made}
+		return f, delta.Set{f.change("a", "new a\n"), f.change("d/in/b", "new b\n"), made, f.change("gone"), f.change("h1", "linked still"),
+			f.change("e/b", "b\n")}
 	}
 	o := CommitOptions{BestEffort: true}
 	f, set := begin()
 	for k := range callsOf(t, f, set, o) {
 		f, set := begin()
 		what := crashAt(f, set, k+1, o)
+		died := time.Now()
 		w := f.open(false, nil) // recovers
 		list, err := w.Ledger.Read(0)
 		if err != nil || len(list) > 1 {
 			t.Fatalf("%s: %v %v", what, list, err)
 		}
+		dirs := map[string]bool{"d": false, "d/in": false, "e": false} // those that are entered
+		for _, e := range list {
+			if e.Time.IsZero() || e.Time.After(died) || !e.Exact {
+				t.Errorf("%s: entered as of %v, it died at %v; exact %v", what, e.Time, died, e.Exact)
+			}
+			for _, dir := range e.Dirs {
+				dirs[strings.TrimPrefix(string(dir), f.root+"/")] = true
+			}
+		}
+		for dir, entered := range dirs {
+			if _, err := os.Stat(f.path(dir)); (err == nil) != entered {
+				t.Errorf("%s: the directory %s: entered %v, %v", what, dir, entered, err)
+			}
+		}
+		f.checkClean()
 		var entered delta.Set
 		for _, e := range list {
 			entered = append(entered, e.Set()...)

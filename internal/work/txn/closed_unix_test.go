@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 )
@@ -233,6 +234,9 @@ func inClosed(t *testing.T, test func(t *testing.T, s closedScene, old, next map
 // TestSEC_E1_CrashInClosedDirectories: also where directories are closed to their owner all is as
 // before or as after, and nothing of Kerf's is left, whichever call is the last.
 func TestSEC_E1_CrashInClosedDirectories(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
 		for k := 1; k <= len(calls); k++ {
 			f, set, o := s.begin(t)
@@ -244,6 +248,9 @@ func TestSEC_E1_CrashInClosedDirectories(t *testing.T) {
 
 // TestSEC_E2_CrashOfRecoveryInClosedDirectories kills the recovery, too, at each of its calls.
 func TestSEC_E2_CrashOfRecoveryInClosedDirectories(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
 		step := 9
 		if os.Getenv("KERF_LONG") != "" {
@@ -264,6 +271,9 @@ func TestSEC_E2_CrashOfRecoveryInClosedDirectories(t *testing.T) {
 // TestSEC_E3_FailureInClosedDirectories: a commit that fails at any call changes nothing; one that
 // failed to clean up has happened, and recovery does the rest.
 func TestSEC_E3_FailureInClosedDirectories(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
 		failed, left := 0, 0
 		for k := 1; k <= len(calls); k++ {
@@ -297,6 +307,9 @@ func TestSEC_E3_FailureInClosedDirectories(t *testing.T) {
 // TestSEC_E1_NobodyElseGetsMore: at no call may the group or others do more in a directory than
 // before or after, and recovery closes what a crash left open.
 func TestSEC_E1_NobodyElseGetsMore(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	inClosed(t, func(t *testing.T, s closedScene, old, next map[string]string, calls []string) {
 		f, set, o := s.begin(t)
 		w := f.open(false, func(op, path string) error {
@@ -340,6 +353,9 @@ func merged(all ...any) map[string]os.FileMode {
 // TestSEC_E6_OthersInClosedDirectories: before each call somebody else puts a file into a directory or
 // changes its mode. Both stay, whether the commit happens, and whether it is recovered.
 func TestSEC_E6_OthersInClosedDirectories(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	const theirs = 0o751
 	step := 5
 	if os.Getenv("KERF_LONG") != "" {
@@ -391,6 +407,9 @@ func TestSEC_E6_OthersInClosedDirectories(t *testing.T) {
 // TestSEC_L7_ClosedDirectoryBecomesALink: before each call a closed directory is moved away and a link to
 // one outside takes its place. That one keeps its mode and what is in it, and the workspace can be used.
 func TestSEC_L7_ClosedDirectoryBecomesALink(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	t.Parallel()
 	s := closedScene{
 		files: []string{"c/x", "old x", "c/y", "old y", "c/in/z", "old z", "other", "old"},
@@ -462,6 +481,9 @@ func TestSEC_L7_ClosedDirectoryBecomesALink(t *testing.T) {
 // so recovery enters that file alone and takes the rest back. Wherever that recovery is killed, the
 // directory has the mode from before in the end, as the entry tells.
 func TestModesAreWhatTheEntryTells(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	t.Parallel()
 	s := closedScene{
 		files: []string{"c/x", "old x", "c/y", "old y"},
@@ -510,6 +532,9 @@ func TestModesAreWhatTheEntryTells(t *testing.T) {
 // TestSEC_E2_FailureOfRecoveryLeavesNothingOpen: a recovery that fails gives each directory the mode from
 // before or after; the next one opens again what it must.
 func TestSEC_E2_FailureOfRecoveryLeavesNothingOpen(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	t.Parallel()
 	s := closedScenes["nested"]
 	f, set, o := s.begin(t)
@@ -544,6 +569,9 @@ func TestSEC_E2_FailureOfRecoveryLeavesNothingOpen(t *testing.T) {
 // TestALinkInThePlaceOfADirectoryIsNotWaitedFor: a directory whose mode alone changes is moved away while
 // the commit works, and a link has its name. Nothing is left for a recovery.
 func TestALinkInThePlaceOfADirectoryIsNotWaitedFor(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	s := closedScenes["modes alone"]
 	s.chmod = map[string]uint32{"b": 0}
 	f, set, o := s.begin(t)

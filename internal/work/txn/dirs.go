@@ -35,7 +35,7 @@ func (j *job) free(set delta.Set) {
 
 // leaving finds out which directories of o.Prune are there, and their modes. Others
 // are as they should be.
-func (j *job) leaving() error {
+func (j *job) leaving() {
 	j.goes = map[string]*op{}
 	wanted := map[string]bool{}
 	for _, dir := range j.o.Make {
@@ -51,7 +51,6 @@ func (j *job) leaving() error {
 			j.goes[real] = o
 		}
 	}
-	return nil
 }
 
 // removal is the operation that removes a directory, nil if there is none.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn/journal"
@@ -42,6 +43,9 @@ func dirScene(t *testing.T) (*fixture, delta.Set, CommitOptions) {
 // TestSEC_E1_CrashWithDirectories: directories that are made, removed and given other permission bits
 // are as before or as after, too, whichever call is the last.
 func TestSEC_E1_CrashWithDirectories(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	t.Parallel()
 	f, set, o := dirScene(t)
 	old := f.snapshot()
@@ -64,6 +68,9 @@ func TestSEC_E1_CrashWithDirectories(t *testing.T) {
 
 // TestSEC_E3_FailureWithDirectories: a commit that fails at any call has changed no directory either.
 func TestSEC_E3_FailureWithDirectories(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	t.Parallel()
 	f, set, o := dirScene(t)
 	old := f.snapshot()
@@ -318,6 +325,9 @@ func TestExactIsNotSaidOfWhatIsHalfWritten(t *testing.T) {
 // TestJournalsOfOlderVersions: these changed modes of directories before the end, and closed what they
 // had made by a change of its mode. What they left is taken back, or stays if it has an entry.
 func TestJournalsOfOlderVersions(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	for _, entered := range []bool{false, true} {
 		f := newFixture(t)
 		f.write("shut/y", "y", "made/in", "i")

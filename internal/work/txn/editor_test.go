@@ -76,6 +76,9 @@ func foreignSaves(t *testing.T, save func(p string) error, change func(f *fixtur
 		default:
 			t.Fatalf("call %d (%s): file is %q, error %v", k, last, got, err)
 		}
+		if theirs := delta.NewFile([]byte("theirs"), 0o644); mm != nil && (mm.Path != f.path(name) || mm.Have != theirs.Version) {
+			t.Errorf("call %d (%s): %+v is said to be there", k, last, mm)
+		}
 		f.open(false, nil)
 		f.checkClean()
 		if img := f.image(name); n >= k && (img == nil || string(img.Data) != "theirs") {

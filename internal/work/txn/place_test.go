@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 )
@@ -55,6 +56,9 @@ func TestSameTextOfAnotherStays(t *testing.T) {
 // TestModesOfMadeDirectories: what a commit makes has the modes that were asked for when
 // everything is in it, and the entry tells of it as made, not as changed.
 func TestModesOfMadeDirectories(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
 	f := newFixture(t)
 	dirs := []ledger.Dir{{Path: ledger.Path(f.path("d")), Mode: 0o500}, {Path: ledger.Path(f.path("d/e")), Mode: 0o711}}
 	t.Cleanup(func() { _ = os.Chmod(f.path("d"), 0o700) })

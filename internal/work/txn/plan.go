@@ -52,9 +52,7 @@ func (j *job) plan(set delta.Set) error {
 		return err
 	}
 	j.free(set)
-	if err := j.leaving(); err != nil {
-		return err
-	}
+	j.leaving()
 	taken := make(map[string]bool)
 	for i, c := range set {
 		o, err := j.validate(c)

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
@@ -148,7 +150,7 @@ func snapshot(t *testing.T, root string) map[string]string {
 		if err != nil {
 			return err
 		}
-		if perm := st.Mode().Perm(); d.IsDir() && perm&0o500 != 0o500 && os.Geteuid() != 0 {
+		if perm := st.Mode().Perm(); d.IsDir() && perm&0o500 != 0o500 && ordinary.Bound() {
 			if err := os.Chmod(p, perm|0o700); err != nil {
 				return err
 			}
@@ -513,6 +515,11 @@ func TestHomeForIsStable(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(a, "root")); err != nil || string(text) != filepath.ToSlash(f.root)+"\n" {
 		t.Errorf("%q %v", text, err)
+	}
+	for name, want := range map[string]os.FileMode{filepath.Join(a, "root"): 0o600, a: 0o700, filepath.Dir(a): 0o700} {
+		if st, err := os.Stat(name); err != nil || st.Mode().Perm() != want && runtime.GOOS != "windows" {
+			t.Errorf("%s has mode %v, %v", name, st.Mode(), err)
+		}
 	}
 }
 

@@ -49,13 +49,9 @@ type Dir struct {
 // Open is the mode of the directory while a commit works in it.
 func (d Dir) Open() uint32 { return d.Was | owner }
 
-// Of returns the permission bits of the directory at the real path, and what identifies it;
-// no such bits where no directory is.
+// Of returns the permission bits of the directory at the real path, and what identifies it.
 func Of(t *tree.Tree, real string) (perm uint32, id ID, err error) {
 	d, err := t.OpenDir(real)
-	if isAbsent(err) {
-		return ^uint32(0), ID{}, nil
-	}
 	if err != nil {
 		return 0, ID{}, err
 	}
