@@ -145,25 +145,23 @@ func (t *Text) decode() error {
 	t.rest = t.rest[:0]
 	for len(t.rest) < much {
 		c, err := t.in.ReadByte()
+		switch {
+		case err != nil:
+		case c == '"':
+			t.over = true
+			t.valid()
+			return nil
+		case c == '\\':
+			err = t.escape()
+		default:
+			t.rest = append(t.rest, c)
+		}
 		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
+			err = io.ErrUnexpectedEOF // also within an escape
 		}
 		if err != nil {
 			t.valid()
 			return err
-		}
-		switch c {
-		case '"':
-			t.over = true
-			t.valid()
-			return nil
-		case '\\':
-			if err := t.escape(); err != nil {
-				t.valid()
-				return err
-			}
-		default:
-			t.rest = append(t.rest, c)
 		}
 	}
 	for t.rest[len(t.rest)-1] >= utf8.RuneSelf { // not within a character
