@@ -130,7 +130,7 @@ func (b *backward) next() ([]byte, error) {
 			i := b.ends[last]
 			line := b.held[i+1:]
 			b.held, b.ends = b.held[:i], b.ends[:last]
-			if b.long {
+			if b.long || len(line) >= maxLine {
 				b.long, line = false, nil
 			}
 			return line, nil
@@ -141,7 +141,7 @@ func (b *backward) next() ([]byte, error) {
 			}
 			b.over = true
 			line := b.held
-			if b.long {
+			if b.long || len(line) >= maxLine {
 				line = nil
 			}
 			return line, nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -177,6 +178,61 @@ func TestDamageIsTold(t *testing.T) {
 	}
 }
 
+func TestWordsOfDamage(t *testing.T) {
+	for want, d := range map[string]*Damage{
+		"none":                      nil,
+		"1 unreadable line skipped": {Skipped: 1},
+		"2 unreadable lines skipped, 1 line mended (first at line 1)":                                 {Line: 1, Skipped: 2, Mended: 1},
+		"2 lines mended, 1 record out of place (first at line 7)":                                     {Line: 7, Mended: 2, Misplaced: 1},
+		"2 records out of place, the last line was cut off":                                           {Misplaced: 2, Torn: 1},
+		"the last record is missing":                                                                  {Missing: 1},
+		"the last 2 records are missing; the original bytes are in rollout.damaged-1":                 {Missing: 2, Kept: "rollout.damaged-1"},
+		"the last line was cut off (first at line 3); the original bytes are in x":                    {Line: 3, Torn: 5, Kept: "x"},
+		"1 unreadable line skipped, 1 line mended, 1 record out of place, the last record is missing": {Skipped: 1, Mended: 1, Misplaced: 1, Missing: 1},
+	} {
+		if got := d.String(); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// TestLinesThatAreTooLong are left out by whoever reads; one that is as long as may be is a record.
+func TestLinesThatAreTooLong(t *testing.T) {
+	begin, end := `{"seq":2,"timestamp":"2025-01-02T02:04:05.001Z","type":"user_input","prev":"","text":"2`, `"}`+"\n"
+	long := func(size int) string {
+		return damaged(t, 3, func(l [][]byte) []byte {
+			return slices.Concat(l[0], []byte(begin), bytes.Repeat([]byte("x"), size-len(begin)-len(end)), []byte(end), l[2])
+		})
+	}
+	ahead := func(dir string) (seqs []int64) {
+		for p, err := range Forward(dir, Ahead{}) {
+			if seqs = append(seqs, p.Seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return seqs
+	}
+	dir := long(maxLine + 1)
+	var back []int64
+	for r, err := range Backward(dir) {
+		if back = append(back, r.Seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ahead(dir); !slices.Equal(got, []int64{1, 3}) || !slices.Equal(back, []int64{3, 1}) {
+		t.Errorf("forwards %v, backwards %v", got, back)
+	}
+	if records, damage, err := Read(dir); err != nil || texts(records) != "1 3" || damage == nil || damage.Skipped != 1 || damage.Line != 2 {
+		t.Errorf("%d records, %+v, %v", len(records), damage, err)
+	}
+	if err := Verify(dir); err == nil || !strings.Contains(err.Error(), "line 2: is longer than") {
+		t.Errorf("verify: %v", err)
+	}
+	if got := ahead(long(maxLine)); !slices.Equal(got, []int64{1, 2, 3}) {
+		t.Errorf("as long as may be: forwards %v", got)
+	}
+}
+
 // TestCutAtALineIsSeen needs the head: nothing is wrong with the lines left.
 func TestCutAtALineIsSeen(t *testing.T) {
 	dir := damaged(t, 4, func(l [][]byte) []byte { return bytes.Join(l[:2], nil) })
@@ -215,6 +271,7 @@ type faulty struct {
 	some     int // bytes of a failing write
 	noCut    bool
 	noSync   bool
+	syncs    int
 	attempts int
 }
 

@@ -89,6 +89,34 @@ var stories = map[string]story{
 		},
 		want: "1 2 3",
 	},
+	"a diff in a later turn": {
+		before: func(t *testing.T, dir string) { spoiled(t, dir, func(b []byte) []byte { return b }) },
+		do: func(dir string) error {
+			w, _, err := Extend(dir, Options{Now: clock()})
+			if err != nil {
+				return err
+			}
+			_, err = w.SaveDiff([]byte("+3\n"))
+			return errors.Join(err, w.Append(Entry{"user_input", said{"text 3"}}), w.Close())
+		},
+		want: "1 2 3",
+	},
+	"metadata in a later turn": {
+		before: func(t *testing.T, dir string) {
+			spoiled(t, dir, func(b []byte) []byte { return b })
+			if err := SaveMetadata(dir, Metadata{ID: "x"}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		do: func(dir string) error {
+			w, _, err := Extend(dir, Options{Now: clock()})
+			if err != nil {
+				return err
+			}
+			return errors.Join(w.NoteMetadata(Metadata{ID: "y"}), w.Append(Entry{"user_input", said{"text 3"}}), w.Close())
+		},
+		want: "1 2 3",
+	},
 	"a torn end": {
 		before: func(t *testing.T, dir string) { spoiled(t, dir, func(b []byte) []byte { return b[:len(b)-20] }) },
 		do:     goesOn, want: "1 3",

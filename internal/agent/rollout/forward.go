@@ -115,7 +115,7 @@ type ahead struct {
 }
 
 // next returns a line without its line feed, and where it begins. One that is longer than
-// maxLine is returned empty. The line is valid until the next call.
+// maxLine with it is returned empty. The line is valid until the next call.
 func (a *ahead) next() ([]byte, int64, error) {
 	from, seen, long := a.at, 0, false
 	for {
@@ -123,7 +123,7 @@ func (a *ahead) next() ([]byte, int64, error) {
 			line := a.held[:seen+i]
 			a.held = a.held[seen+i+1:]
 			a.at += int64(len(line) + 1)
-			if long {
+			if long || len(line) >= maxLine {
 				line = nil
 			}
 			return line, from, nil

@@ -99,10 +99,48 @@ func TestTheEndTellsWhatIsLost(t *testing.T) {
 
 // Sync is that of the file, unless noSync is set.
 func (f *faulty) Sync() error {
+	f.syncs++
 	if f.noSync {
 		return syscall.EIO
 	}
 	return f.File.Sync()
+}
+
+// TestWhenTheRecordIsFlushed: at each Append if that is asked for, otherwise at Sync and Close, if anything
+// came since. What fails is told.
+func TestWhenTheRecordIsFlushed(t *testing.T) {
+	for _, each := range []bool{false, true} {
+		w, _, err := Extend(session(t, 1), Options{Now: clock(), Sync: each})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &faulty{File: w.file.(*os.File), left: 100}
+		w.file = f
+		say := func() error { return w.Append(Entry{"user_input", said{"x"}}) }
+		n := map[bool]int{true: 1}[each] // of one Append
+		for i, step := range []struct {
+			do    func() error
+			syncs int
+		}{{say, n}, {say, n}, {w.Sync, 1}, {w.Sync, 0}, {say, n}, {w.Sync, 1}} {
+			f.syncs = 0
+			if err := step.do(); err != nil || f.syncs != step.syncs {
+				t.Errorf("at each %t, step %d: %d flushes, %v", each, i, f.syncs, err)
+			}
+		}
+		f.noSync = true
+		if err := say(); (err != nil) != each || errors.Is(err, ErrPending) {
+			t.Errorf("at each %t: %v", each, err)
+		}
+		if err := w.Sync(); !errors.Is(err, syscall.EIO) {
+			t.Errorf("at each %t: %v", each, err)
+		}
+		if err := w.Close(); !errors.Is(err, syscall.EIO) || strings.Contains(err.Error(), "lost") {
+			t.Errorf("at each %t: %v", each, err)
+		}
+		if records, damage, err := Read(w.Dir()); len(records) != 5 || damage != nil || err != nil {
+			t.Errorf("at each %t: %d records, %v, %v", each, len(records), damage, err)
+		}
+	}
 }
 
 // TestFieldsOfAllDepths: only those of the record itself have to leave the names of its own fields
@@ -133,6 +171,37 @@ func TestRecordsInAnotherHand(t *testing.T) {
 		records, damage, err := Read(dir)
 		if err != nil || texts(records) != "1 2 3" || (damage != nil) != (mark != "") {
 			t.Errorf("%q: %q, %+v, %v", mark, texts(records), damage, err)
+		}
+		want := map[string]string{"": "1 2 3", "\xEF\xBB\xBF": "1 3"}[mark] // these do not mend
+		var ahead, back []Record
+		asked := map[int64]int{}
+		for r, err := range Forward(dir, Ahead{Want: func(p Placed) bool { asked[p.Seq]++; return true }}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ahead = append(ahead, r.Record)
+		}
+		for r, err := range BackwardOf(dir, Back{Want: func(kind string) bool { return kind == "user_input" }}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			back = append([]Record{r}, back...)
+		}
+		if texts(ahead) != want || texts(back) != want {
+			t.Errorf("%q: forwards %q, backwards %q", mark, texts(ahead), texts(back))
+		}
+		for seq, n := range asked {
+			if n != 1 {
+				t.Errorf("%q: record %d is asked for %d times", mark, seq, n)
+			}
+		}
+		for _, o := range []Back{{Want: func(kind string) bool { return kind == "x" }}, {Stop: func(r Record) bool { return r.Seq == 3 }}} {
+			for r := range BackwardOf(dir, o) {
+				t.Errorf("%q: %d is not asked for", mark, r.Seq)
+			}
+		}
+		for p := range Forward(dir, Ahead{Want: func(p Placed) bool { return p.Seq > 3 }}) {
+			t.Errorf("%q: %d is not asked for", mark, p.Seq)
 		}
 	}
 }

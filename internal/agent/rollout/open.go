@@ -52,7 +52,7 @@ func (w *Writer) resume() (*scanner, error) {
 	s.missing(last)
 	w.file, w.size, w.seq, w.prev = f, s.whole, s.lastSeq(), s.lastHash
 	if w.mark = s.mark; w.mark.Offset > 0 {
-		if was, ok := readMark(filepath.Join(w.dir, markName)); !ok || was.Offset != w.mark.Offset {
+		if was, ok := readMark(filepath.Join(w.dir, markName)); !ok || !was.at(w.mark) {
 			_ = saveMark(w.dir, w.mark) // see advance
 		}
 	}

@@ -167,7 +167,12 @@ func (s *scanner) damaged() {
 
 // add takes what records there are from a line.
 func (s *scanner) add(line []byte, long bool) {
-	if h, ok := parse(line); ok && !long {
+	if long {
+		s.damaged()
+		s.damage.Skipped++
+		return
+	}
+	if h, ok := parse(line); ok {
 		s.cut(h, s.whole)
 		s.keep(h, line)
 		return
@@ -175,23 +180,17 @@ func (s *scanner) add(line []byte, long bool) {
 	s.damaged()
 	trimmed := bytes.Trim(line, "\x00\r\n\t ")
 	trimmed = bytes.TrimPrefix(trimmed, []byte("\xEF\xBB\xBF"))
-	if h, ok := parse(trimmed); ok && !long {
+	if h, ok := parse(trimmed); ok {
 		s.keep(h, trimmed)
 		s.damage.Mended++
 		return
 	}
-	found, lost := 0, true
-	if !long {
-		found, lost = s.salvage(trimmed)
-	}
-	if found > 0 {
+	found, lost := s.salvage(trimmed)
+	if found > 0 || len(trimmed) == 0 { // an empty line, or one of NULs
 		s.damage.Mended++
 	}
-	if lost && (len(trimmed) > 0 || long) {
+	if lost {
 		s.damage.Skipped++
-	}
-	if found == 0 && len(trimmed) == 0 {
-		s.damage.Mended++ // an empty line, or one of NULs
 	}
 }
 

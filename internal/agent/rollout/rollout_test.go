@@ -354,6 +354,11 @@ func TestMetadata(t *testing.T) {
 	if got, err := LoadMetadata(dir); err != nil || got.ID != "i" {
 		t.Errorf("with unknown fields: %+v, %v", got, err)
 	}
+	const most = `{"id":"i"}`
+	mustWrite(t, filepath.Join(dir, metadataName), []byte(strings.Repeat(" ", maxMetadata-len(most))+most))
+	if got, err := LoadMetadata(dir); err != nil || got.ID != "i" {
+		t.Errorf("as large as may be: %+v, %v", got, err)
+	}
 	for _, bad := range []string{"", "{", `{"id":1}`, strings.Repeat(" ", maxMetadata+1), strings.Repeat("[", 100_000)} {
 		mustWrite(t, filepath.Join(dir, metadataName), []byte(bad))
 		if _, err := LoadMetadata(dir); err == nil {
@@ -448,6 +453,53 @@ func TestVerifyRefusesPathsOutside(t *testing.T) {
 	if err := Verify(dir); !errors.As(err, &broken) ||
 		!regexp.MustCompile("not the name of a diff").MatchString(broken.Reason) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestAHeadThatSaysNothing tells of no loss, and the session goes on; one that was written again says what is.
+func TestAHeadThatSaysNothing(t *testing.T) {
+	sum := strings.Repeat("a", 64)
+	for _, head := range []string{"", "7", strings.Repeat("x", headSize), strings.Repeat("0", 19) + "7x" + sum + "\n",
+		strings.Repeat("0", 19) + "7 " + sum + "x", "-" + strings.Repeat("0", 18) + "7 " + sum + "\n", "none", "directory"} {
+		dir := session(t, 2)
+		name := filepath.Join(dir, headName)
+		switch head {
+		case "none", "directory":
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			if head == "directory" {
+				if err := os.Mkdir(name, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+		default:
+			mustWrite(t, name, []byte(head))
+		}
+		if records, damage, err := Read(dir); damage != nil || err != nil || texts(records) != "1 2" {
+			t.Errorf("%q: %v, %v", head, damage, err)
+		}
+		if err := Verify(dir); err != nil {
+			t.Errorf("%q: %v", head, err)
+		}
+		w, damage, err := Extend(dir, Options{Now: clock()})
+		if err != nil || damage != nil {
+			t.Fatalf("%q: %v, %v", head, damage, err)
+		}
+		if err := errors.Join(w.Append(Entry{"user_input", said{"text 3"}}), w.Close()); err != nil {
+			t.Errorf("%q: %v", head, err)
+		}
+		if seq, sum := readHead(name); head != "directory" && (seq != 3 || len(sum) != 64) {
+			t.Errorf("%q: the head says %d, %q", head, seq, sum)
+		}
+		if err := Verify(dir); err != nil {
+			t.Errorf("%q: %v", head, err)
+		}
+	}
+	dir := session(t, 2)
+	mustWrite(t, filepath.Join(dir, headName), formatHead(5, sum))
+	if _, damage, err := Read(dir); err != nil || damage == nil || damage.Missing != 3 {
+		t.Errorf("%v, %v", damage, err)
 	}
 }
 

@@ -57,6 +57,11 @@ type mark struct {
 	Digest json.RawMessage `json:"digest"`
 }
 
+// at reports whether both name the same place.
+func (m mark) at(other mark) bool {
+	return m.Offset == other.Offset && m.Seq == other.Seq && m.Prev == other.Prev
+}
+
 // Resume is Open for sessions of any size: it needs the time and the memory of
 // the records since the last cut.
 func Resume(dir string, o Options) (*Writer, Tail, *Damage, error) {
