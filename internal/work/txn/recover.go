@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
@@ -75,6 +76,7 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 	if err != nil || t == nil {
 		return err
 	}
+	tx.letGo(t.Roots())
 	for _, o := range tx.Ops {
 		o.pre, o.post = o.Pre.Image(), o.Post.Image()
 	}
@@ -187,6 +189,14 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 		return nil, nil
 	}
 	return tree.Open(tree.Options{Roots: roots})
+}
+
+// letGo drops the operations outside of the roots, which are those that are there: what was in the
+// others is gone with them.
+func (t *transaction) letGo(roots []string) {
+	t.Ops = slices.DeleteFunc(t.Ops, func(o *op) bool {
+		return !slices.ContainsFunc(roots, func(root string) bool { return pathname.Under(root, string(o.Path)) })
+	})
 }
 
 // maxSearch bounds how far back the entry of a transaction can be: it was the last
