@@ -197,6 +197,8 @@ func TestEachCallThatFailsIsTold(t *testing.T) {
 				s.before(t, dir)
 				was, _ := os.ReadFile(file1(dir))
 				cmd := exec.Command(os.Args[0])
+				var stderr strings.Builder
+				cmd.Stderr = &stderr
 				cmd.Env = append(os.Environ(), storyKey+"="+name, storyDir+"="+dir)
 				p.Below = []string{filepath.Dir(filepath.Dir(filepath.Dir(dir)))}
 				calls, err = faults.Run(cmd, p)
@@ -204,6 +206,9 @@ func TestEachCallThatFailsIsTold(t *testing.T) {
 					t.Skip(err)
 				}
 				kept(t, dir, was)
+				if _, there := os.Lstat(dir); strings.HasPrefix(stderr.String(), "create session:") && there == nil {
+					t.Errorf("a session that could not be made is there: %s", &stderr)
+				}
 				return dir, calls, err
 			}
 			_, calls, err := run(faults.Plan{})

@@ -200,8 +200,13 @@ func TestSEC_R7_Modes(t *testing.T) {
 	}
 	for _, mask := range []int{0, 0o77, 0o777} {
 		t.Run(fmt.Sprintf("%03o", mask), func(t *testing.T) {
-			parent := t.TempDir()
+			parent := filepath.Join(t.TempDir(), "p")
 			dir := filepath.Join(parent, "s")
+			if mask == 0o777 { // in which nothing can be made
+				if err := os.Mkdir(parent, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
 			withUmask(mask, func() {
 				w, err := Create(dir, Options{})
 				if err != nil {
@@ -217,7 +222,7 @@ func TestSEC_R7_Modes(t *testing.T) {
 				w.Close()
 			})
 			n := 0
-			filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			filepath.WalkDir(parent, func(p string, d fs.DirEntry, err error) error {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -235,7 +240,7 @@ func TestSEC_R7_Modes(t *testing.T) {
 				n++
 				return nil
 			})
-			if n != 7 {
+			if n != 8 {
 				t.Errorf("%d files and directories", n)
 			}
 		})
@@ -373,6 +378,13 @@ func TestRemoteWithoutPassword(t *testing.T) {
 		"https://u:p@host:8443/x?y": "https://host:8443/x?y",
 		"https://u:p@ss@host/x@y":   "https://host/x@y",
 		"ssh://git:pw@host/x":       "ssh://git@host/x",
+		"git+SSH://git:pw@host":     "git+SSH://git@host",
+		"sshx://git:pw@host":        "sshx://host",
+		"https://u:p@host":          "https://host",
+		"https://u@host?x@y":        "https://host?x@y",
+		"https://host?x@y":          "https://host?x@y",
+		"https://host#x@y":          "https://host#x@y",
+		"https://@host/x":           "https://host/x",
 		"git@host:a/b.git":          "git@host:a/b.git",
 		"https://host/x@y":          "https://host/x@y",
 		"/a/path":                   "/a/path",
