@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +18,9 @@ import (
 
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
 )
 
 // closedScene is a commit in directories that are closed to their owner, before or after.
@@ -563,6 +566,88 @@ func TestSEC_E2_FailureOfRecoveryLeavesNothingOpen(t *testing.T) {
 	}
 	if failed == 0 {
 		t.Error("no recovery failed")
+	}
+}
+
+// TestOnlyWhatIsNamedIsOpened: a closed directory is opened if its mode changes, or modes are given back;
+// one that is protected, or cannot be opened, never is.
+func TestOnlyWhatIsNamedIsOpened(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
+	best := undoes
+	best.BestEffort = true
+	for name, c := range map[string]struct {
+		o      CommitOptions
+		dir    string // one of the two, the other one is e
+		named  bool   // its mode changes
+		fails  bool   // the change of its mode
+		files  string // where new files are made
+		opened string // what is opened
+		ok     bool
+	}{
+		"none is":                         {CommitOptions{}, "d", false, false, "d", "", false},
+		"one is named":                    {CommitOptions{}, "d", true, false, "d", "d", true},
+		"one is named, and one is not":    {CommitOptions{}, "d", true, false, "d e", "d", false},
+		"all":                             {undoes, "d", false, false, "d e", "d e", true},
+		"as they were made":               {asMade, "d", true, false, "d e", "d e", true},
+		"one is protected":                {undoes, ".git", false, false, ".git e", "e", false},
+		"one is protected, and named":     {CommitOptions{}, ".git", true, false, ".", "", true},
+		"protected, and modes go back":    {undoes, ".git", true, false, "e", "e", true},
+		"one cannot be opened":            {undoes, "d", false, true, "d e", "d", false},
+		"each for itself, and one cannot": {best, "d", false, true, "d", "d", false},
+	} {
+		f := newFixture(t)
+		f.write(c.dir+"/x", "x", "e/x", "x")
+		var set delta.Set
+		for _, dir := range strings.Fields(c.files) {
+			set = append(set, f.change(dir+"/n", "new"))
+		}
+		for _, dir := range []string{c.dir, "e"} {
+			if err := os.Chmod(f.path(dir), 0o500); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := c.o
+		if c.named {
+			o.Chmod = []ledger.DirMode{{Path: ledger.Path(f.path(c.dir)), Pre: 0o500, Post: 0o755}}
+		}
+		tries := map[string]int{}
+		hook := func(op, path string) error {
+			if op != "chmod" || filepath.Dir(filepath.Clean(path)) != f.root {
+				return nil
+			}
+			dir := filepath.Base(path)
+			if tries[dir]++; c.fails && dir == c.dir {
+				return syscall.EPERM
+			}
+			return nil
+		}
+		bound := boundary.NewSession(boundary.Disk{}, boundary.WorkspaceWrite, func(mode string) boundary.Policy {
+			return boundary.Policy{Mode: mode, Roots: []string{f.root}}
+		})
+		tr, err := tree.Open(tree.Options{Roots: []string{f.root}, Boundary: bound, Before: hook})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := f.open(false, hook)
+		w.Tree = tr
+		old := f.snapshot()
+		out, err := w.Commit(context.Background(), set, o)
+		if (err == nil) != c.ok || !c.ok && !same(old, f.snapshot()) || len(out.Left) > 0 {
+			t.Errorf("%s: %+v, %v\n%s", name, out, err, cmp.Diff(old, f.snapshot()))
+		}
+		for _, dir := range []string{c.dir, "e"} {
+			st, statErr := os.Stat(f.path(dir))
+			want := os.FileMode(0o500)
+			if c.ok && c.named && dir == "d" {
+				want = 0o755
+			}
+			if statErr != nil || st.Mode().Perm() != want || (tries[dir] > 0) != slices.Contains(strings.Fields(c.opened), dir) || tries[dir] > 2 {
+				t.Errorf("%s: %s has mode %v after %d changes; %v", name, dir, st.Mode(), tries[dir], statErr)
+			}
+		}
+		f.checkClean()
 	}
 }
 

@@ -83,6 +83,40 @@ func TestManyFilesAreFlushedAtOnce(t *testing.T) {
 	}
 }
 
+// TestManyDirectoriesAreFlushedAtOnce, also where files are only removed.
+func TestManyDirectoriesAreFlushedAtOnce(t *testing.T) {
+	for _, n := range []int{few, few + 1} {
+		f := newFixture(t)
+		f.write("x", "x")
+		f.commit(f.change("x", "y"))
+		var set delta.Set
+		for i := range n {
+			f.write(fmt.Sprint("d", i, "/x"), "x")
+			set = append(set, f.change(fmt.Sprint("d", i, "/x")))
+		}
+		dirs, all := 0, 0
+		w := f.open(true, func(op, path string) error {
+			switch {
+			case op == "syncdir" && strings.HasPrefix(path, f.path("d")):
+				dirs++
+			case op == "syncall":
+				all++
+			}
+			return nil
+		})
+		if _, err := w.Commit(context.Background(), set, CommitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		want := [2]int{2 * n, 0} // with the names that went, and without the temporary ones
+		if n > few {
+			want = [2]int{0, 2}
+		}
+		if got := [2]int{dirs, all}; got != want {
+			t.Errorf("%d directories: %d are flushed, and %d times all; want %v", n, dirs, all, want)
+		}
+	}
+}
+
 // TestTheIntentIsFlushed where recovery could not do without it: not for one file that trades names.
 func TestTheIntentIsFlushed(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
 )
 
@@ -334,21 +336,80 @@ func TestProtectedPathsAreRefused(t *testing.T) {
 	}
 }
 
-// TestNamesOfOneFileGoApart: each name of a file gets a content of its own, or goes.
+// TestNamesOfOneFileGoApart where each gets a content of its own or goes, and where an undo is about one
+// alone. They stay together where they get the same, and a commit that names one is about all.
 func TestNamesOfOneFileGoApart(t *testing.T) {
-	f := newFixture(t)
-	f.write("a", "old")
-	for _, name := range []string{"b", "c"} {
-		if err := os.Link(f.path("a"), f.path(name)); err != nil {
-			t.Skip(err)
+	undo := CommitOptions{Cause: ledger.CauseUndo}
+	for name, c := range map[string]struct {
+		set  map[string]string // the new texts of names; "" is none
+		o    CommitOptions
+		want string // the texts of a, b and c
+		same bool   // those that are left are one file
+	}{
+		"each its own, as made":   {map[string]string{"c": "", "a": "new a", "b": "new b"}, asMade, "new a, new b, ", false},
+		"each its own":            {map[string]string{"c": "", "a": "new a", "b": "new b"}, CommitOptions{}, "new a, new b, ", false},
+		"each its own, all three": {map[string]string{"c": "new c", "a": "new a", "b": "new b"}, CommitOptions{}, "new a, new b, new c", false},
+		"an undo of one":          {map[string]string{"b": "before"}, undo, "old, before, old", false},
+		"an undo of two":          {map[string]string{"a": "before", "b": "before"}, undo, "before, before, old", false},
+		"an undo of all":          {map[string]string{"a": "before", "b": "before", "c": "before"}, undo, "before, before, before", true},
+		"one":                     {map[string]string{"b": "new"}, CommitOptions{}, "new, new, new", true},
+		"all":                     {map[string]string{"a": "new", "b": "new", "c": "new"}, CommitOptions{}, "new, new, new", true},
+		"one goes":                {map[string]string{"b": ""}, CommitOptions{}, "old, , old", true},
+		"one goes, one is new":    {map[string]string{"b": "", "c": "new"}, CommitOptions{}, "old, , new", false},
+	} {
+		f := newFixture(t)
+		f.write("a", "old")
+		for _, name := range []string{"b", "c"} {
+			if err := os.Link(f.path("a"), f.path(name)); err != nil {
+				t.Skip(err)
+			}
 		}
-	}
-	w := f.open(false, nil)
-	set := delta.Set{f.change("c"), f.change("a", "new a"), f.change("b", "new b")}
-	if _, err := w.Commit(context.Background(), set, CommitOptions{AsMade: true}); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(map[string]string{"a": "-rw-r--r-- new a", "b": "-rw-r--r-- new b"}, f.snapshot()); d != "" {
-		t.Error(d)
+		var set delta.Set
+		for _, name := range []string{"c", "a", "b"} {
+			if text, ok := c.set[name]; ok && text == "" {
+				set = append(set, f.change(name))
+			} else if ok {
+				set = append(set, f.change(name, text))
+			}
+		}
+		out, err := f.w.Commit(context.Background(), set, c.o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var texts []string
+		var one os.FileInfo
+		same := true
+		for _, name := range []string{"a", "b", "c"} {
+			i := f.image(name)
+			if i == nil {
+				texts = append(texts, "")
+				continue
+			}
+			st, err := os.Stat(f.path(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same = same && (one == nil || os.SameFile(one, st)); one == nil {
+				one = st
+			}
+			texts = append(texts, string(i.Data))
+		}
+		if got := strings.Join(texts, ", "); got != c.want || same != c.same {
+			t.Errorf("%s: %q, one file: %t", name, got, same)
+		}
+		told := map[string]int{}
+		for _, ch := range out.Committed {
+			told[filepath.Base(ch.Path)]++
+		}
+		for i, name := range []string{"a", "b", "c"} {
+			want := 0
+			if texts[i] != "old" {
+				want = 1
+			}
+			if told[name] != want {
+				t.Errorf("%s: %s is told %d times", name, name, told[name])
+			}
+		}
+		f.checkClean()
 	}
 }

@@ -67,6 +67,7 @@ func TestWhatCannotBeIsSeenFirst(t *testing.T) {
 		reason func(error) bool
 	}{
 		"below a file":               {"file/in", false, "", is(syscall.ENOTDIR)},
+		"below a FIFO":               {"fifo/in", false, "", func(err error) bool { return errors.As(err, new(*tree.SpecialError)) }},
 		"deep below a file":          {"file/in/deep", false, "", is(syscall.ENOTDIR)},
 		"over a directory":           {"empty", false, "", is(tree.ErrDirectory)},
 		"over one that stays":        {"empty", false, "d/none", is(tree.ErrDirectory)},
@@ -82,6 +83,9 @@ func TestWhatCannotBeIsSeenFirst(t *testing.T) {
 			f := newFixture(t)
 			f.write("a", "old", "file", "x", "d/x", "x")
 			if err := os.Mkdir(f.path("empty"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(f.path("fifo"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			f.link("a", "link")
@@ -162,6 +166,35 @@ func TestADirectoryGivesItsNameToAFile(t *testing.T) {
 		}
 		set := delta.Set{{Path: f.path("d"), Post: delta.NewFile([]byte("a file"), 0o644)}}
 		if _, err := f.open(false, nil).Commit(context.Background(), set, o); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := cmp.Diff(want, f.snapshot()); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, d)
+		}
+		f.checkClean()
+	}
+}
+
+// TestAFileTakesTheNameOfADirectory whose files the commit removes, however deep they lie, but for others.
+func TestAFileTakesTheNameOfADirectory(t *testing.T) {
+	for name, c := range map[string]struct{ removed, others []string }{
+		"in it": {[]string{"d/x"}, nil}, "deep in it": {[]string{"d/in/deep/x"}, nil}, "both": {[]string{"d/in/deep/x", "d/y"}, nil},
+		"one is left deep in it": {[]string{"d/x", "d/in/y"}, []string{"d/in/other"}}, "beside": {[]string{"d/in/x"}, []string{"d/other"}},
+	} {
+		f := newFixture(t)
+		set := delta.Set{{Path: f.path("d"), Post: delta.NewFile([]byte("a file"), 0o644)}}
+		for _, file := range c.removed {
+			f.write(file, "x")
+			set = append(set, f.change(file))
+		}
+		for _, file := range c.others {
+			f.write(file, "theirs")
+		}
+		want := map[string]string{"d": "-rw-r--r-- a file"}
+		if c.others != nil {
+			want = f.snapshot()
+		}
+		if _, err := f.open(false, nil).Commit(context.Background(), set, CommitOptions{}); (err == nil) != (c.others == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if d := cmp.Diff(want, f.snapshot()); d != "" {

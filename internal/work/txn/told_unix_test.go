@@ -18,6 +18,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/room"
@@ -276,7 +277,7 @@ func TestJournalsAreReadAsFarAsTheyGo(t *testing.T) {
 	}
 	staged := []staged{{Dev: 1, Ino: 2, Mode: 0o640}, {}, {Ino: 9}}
 	for _, r := range []any{
-		record{Type: "intent", ID: "one", Staged: staged}, record{Type: "begin", ID: "one", Ops: ops("a")}, "no record", record{Type: "x", ID: "one"},
+		record{Type: "intent", ID: "one", Staged: staged}, record{Type: "begin", ID: "one", Ops: ops("a")}, "no record", map[string]any{"type": "begin", "id": "three", "ops": 7}, record{Type: "x", ID: "one"},
 		record{Type: "begin", ID: "one", Ops: ops("a", "b")}, record{Type: "intent", ID: "other"}, record{Type: "intent", ID: "one", Staged: staged},
 		record{Type: "begin", ID: "two", Ops: ops("c")}, record{Type: "intent", ID: "one"},
 	} {
@@ -360,5 +361,112 @@ func TestChangesOfOnePathAreOne(t *testing.T) {
 	}
 	if !slices.Equal(want.Paths(), got.Paths()) {
 		t.Errorf("%v", got.Paths())
+	}
+}
+
+// TestWhatCannotBeSeenIsNotDecided: after a crash somebody closes a directory. Recovery says that it cannot
+// look, and keeps what it knows; when the directory is open again, all is as entered or as before.
+func TestWhatCannotBeSeenIsNotDecided(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
+	for _, name := range []string{"d/a", "d/h1", "d/gone", "d/n"} {
+		for _, best := range []bool{false, true} {
+			unseen(t, name, best)
+		}
+	}
+}
+
+// unseen has a commit of b and another file die at each of its calls.
+func unseen(t *testing.T, name string, best bool) {
+	begin := func() (*fixture, delta.Set) {
+		f := newFixture(t)
+		f.write("d/a", "old a", "b", "old b", "d/h1", "linked", "d/gone", "gone")
+		if err := os.Link(f.path("d/h1"), f.path("d/h2")); err != nil {
+			t.Skip(err)
+		}
+		if name == "d/gone" {
+			return f, delta.Set{f.change("b", "new b"), f.change(name)}
+		}
+		return f, delta.Set{f.change("b", "new b"), f.change(name, "other text")}
+	}
+	o := CommitOptions{BestEffort: best}
+	f, set := begin()
+	calls, refused := callsOf(t, f, set, o), 0
+	for k := 1; k <= calls; k++ {
+		f, set := begin()
+		what := crashAt(f, set, k, o)
+		entered := len(f.entries())
+		if err := os.Chmod(f.path("d"), 0); err != nil {
+			t.Fatal(err)
+		}
+		w, err := openAt(f.root, f.home, true, nil)
+		if err != nil {
+			refused++
+		} else {
+			_, _ = w.Close(), w.Ledger.Close()
+		}
+		if n := len(f.entries()); err != nil && n != entered {
+			t.Errorf("%s, %s: %v, and %d entries", name, what, err, n-entered)
+		}
+		if err := os.Chmod(f.path("d"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f.w = f.open(false, nil)
+		want := map[string]string{"b": "old b", "d/a": "old a", "d/h1": "linked", "d/h2": "linked", "d/gone": "gone", "d/n": ""}
+		for _, e := range f.entries() {
+			for _, c := range e.Changes {
+				want[strings.TrimPrefix(c.Path, f.root+"/")] = ""
+				if c.Post != nil {
+					want[strings.TrimPrefix(c.Path, f.root+"/")] = f.stored(c.Post.Image())
+				}
+			}
+		}
+		for file, text := range want {
+			if got := strings.TrimPrefix(f.snapshot()[file], "-rw-r--r-- "); got != text {
+				t.Errorf("%s, %s: %s holds %q, not %q; recovered at first: %v", name, what, file, got, text, err)
+			}
+		}
+		f.checkClean()
+	}
+	if refused < 3 {
+		t.Errorf("%s, best effort %t: recovery could look after all but %d crashes", name, best, refused)
+	}
+}
+
+// TestWhatRecoveryEntersIsFlushed if commits are, and told if that fails.
+func TestWhatRecoveryEntersIsFlushed(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		for _, fails := range []error{nil, syscall.EIO} {
+			f := newFixture(t)
+			f.write("a", "old", "b", "old")
+			o := CommitOptions{BestEffort: true}
+			begun := false
+			survive(func() {
+				_, _ = f.open(false, func(op, path string) error {
+					if begun = begun || op == "exchange"; begun && filepath.Base(path) == "ledger.jsonl" {
+						panic(crashed{})
+					}
+					return nil
+				}).Commit(context.Background(), delta.Set{f.change("a", "new"), f.change("b", "new")}, o)
+			})
+			flushed := 0
+			w, err := openAt(f.root, f.home, durable, func(op, path string) error {
+				if op == "sync" && filepath.Base(path) == "ledger.jsonl" {
+					flushed++
+					return fails
+				}
+				return nil
+			})
+			if err == nil {
+				_, _ = w.Close(), w.Ledger.Close()
+			}
+			if (flushed > 0) != durable || (err != nil) != (durable && fails != nil) || err != nil && !errors.Is(err, fails) {
+				t.Errorf("durable %t: flushed %d times, %v", durable, flushed, err)
+			}
+			if list := f.entries(); len(list) != 1 || len(list[0].Changes) != 2 {
+				t.Errorf("durable %t: %+v", durable, list)
+			}
+		}
 	}
 }
