@@ -146,6 +146,7 @@ var otherwise = map[string]string{
 	"internal/work/worktrees/worktrees.go":                 "which directory of a work tree corresponds to another one",
 	"internal/work/tries/tries.go":                         "which directories an overlay can lie over, and which tries are theirs",
 	"internal/work/txn/plan.go":                            "which directories a change empties; it asks the plan",
+	"internal/work/txn/recover.go":                         "which operations lie in roots that are gone",
 	"internal/work/txn/txn.go":                             "which records belong to a root",
 	"internal/work/witness/locate/locate_linux.go":         "which name a call of another process means",
 	"internal/work/witness/journal/claim/claim_linux.go":   "whether a lock is still the file that has its name",

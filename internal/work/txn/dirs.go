@@ -214,8 +214,8 @@ func (j *job) unlock() error {
 		shut.Reach(string(m.Path))
 		wanted[string(m.Path)] = m
 	}
-	for known := -1; len(j.opens) > known; {
-		known = len(j.opens)
+	for {
+		known := len(j.opens)
 		for _, d := range shut.Find() {
 			m, changes := wanted[d.Path]
 			if changes = changes && m.Pre == d.Was; changes {
@@ -227,7 +227,7 @@ func (j *job) unlock() error {
 			}
 		}
 		if len(j.opens) == known {
-			break
+			return nil
 		}
 		if err := j.begin(j.opens); err != nil {
 			return err
@@ -236,7 +236,6 @@ func (j *job) unlock() error {
 			return err
 		}
 	}
-	return nil
 }
 
 // modeOp is the operation that opens d, and gives it its mode in the end.

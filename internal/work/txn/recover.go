@@ -191,8 +191,7 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 	return tree.Open(tree.Options{Roots: roots})
 }
 
-// letGo drops the operations outside of the roots, which are those that are there: what was in the
-// others is gone with them.
+// letGo drops the operations outside of the roots that are there: what was in others is gone with them.
 func (t *transaction) letGo(roots []string) {
 	t.Ops = slices.DeleteFunc(t.Ops, func(o *op) bool {
 		return !slices.ContainsFunc(roots, func(root string) bool { return pathname.Under(root, string(o.Path)) })
