@@ -63,7 +63,7 @@ func (m machine) grounds(g string) (bool, error) {
 		is = true
 	case "unset": // a variable of the environment
 		is = os.Getenv(name) == ""
-	case "without": // a program
+	case "without", "maybe": // a program, which CI has or has not
 		_, err := exec.LookPath(name)
 		is = err != nil
 	case "not": // a system

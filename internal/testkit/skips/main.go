@@ -12,6 +12,10 @@
 // marked "new": a backend that works here and was not used, for one. With -new fail, or
 // KERF_NEW_SKIPS=fail in the environment, one of them fails the run; a sandbox that does not
 // work here is then no ground either, unless KERF_WITHOUT names it: userns, bwrap, landlock.
+//
+// In CI on Linux (CI is set, and not "false") -new is "fail", and a program that is missing is no
+// ground either, unless KERF_WITHOUT names it: what judges the others' results may not be left out
+// unseen.
 package main
 
 import (
@@ -33,7 +37,11 @@ import (
 
 func main() {
 	var o options
-	flag.StringVar(&o.fresh, "new", os.Getenv("KERF_NEW_SKIPS"), `"fail" fails the run for a skip that is not known`)
+	fresh := os.Getenv("KERF_NEW_SKIPS")
+	if fresh == "" && inCI() {
+		fresh = "fail"
+	}
+	flag.StringVar(&o.fresh, "new", fresh, `"fail" fails the run for a skip that is not known`)
 	flag.StringVar(&o.keep, "keep", "", "also write what go test -json says into this file")
 	flag.StringVar(&o.from, "from", "", "read this file, as -keep writes it, and run nothing")
 	flag.IntVar(&o.again, "again", number(os.Getenv("KERF_TESTS_AGAIN")), "run up to so many failed tests once more, each alone")
@@ -83,15 +91,16 @@ func (o options) run(w io.Writer, args []string) (int, error) {
 			other = 1
 		}
 	}
-	if fresh := r.tell(known, o.machine()); fresh > 0 && o.fresh == "fail" {
+	if fresh := r.tell(known, o.machine(known)); fresh > 0 && o.fresh == "fail" {
 		other = 1
 	}
 	return max(r.settle(code, o.again), other), nil
 }
 
 // machine is what answers for this machine. Where a new skip fails the run, every sandbox is
-// expected to work: that one does not is a fault, not a ground, unless KERF_WITHOUT names it.
-func (o options) machine() machine {
+// expected to work: that one does not is a fault, not a ground, unless KERF_WITHOUT names it. So is
+// in CI that a program is missing, but for those that a rule takes where they are.
+func (o options) machine(rules []rule) machine {
 	m := machine{}
 	if o.fresh != "fail" {
 		return m
@@ -102,7 +111,23 @@ func (o options) machine() machine {
 			m["no"+name] = false
 		}
 	}
+	if !inCI() {
+		return m
+	}
+	for _, r := range rules {
+		for _, g := range r.grounds {
+			if program, ok := strings.CutPrefix(g, "without:"); ok && !slices.Contains(without, program) {
+				m[g] = false
+			}
+		}
+	}
 	return m
+}
+
+// inCI reports whether programs that tests use are there, as .ci/tools sees to it.
+func inCI() bool {
+	ci := os.Getenv("CI")
+	return runtime.GOOS == "linux" && ci != "" && ci != "false"
 }
 
 // test runs go test.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -95,7 +98,7 @@ func TestASandboxIsExpected(t *testing.T) {
 		{"fail", "landlock userns", true, 0},
 	} {
 		t.Setenv("KERF_WITHOUT", c.without)
-		m := options{fresh: c.mode}.machine()
+		m := options{fresh: c.mode}.machine(rules)
 		if _, decided := m["nouserns"]; !decided {
 			m["nouserns"] = c.there
 		}
@@ -105,6 +108,50 @@ func TestASandboxIsExpected(t *testing.T) {
 		}
 		if got := r.tell(rules, m); got != c.fresh {
 			t.Errorf("%+v: %d are new", c, got)
+		}
+	}
+}
+
+// TestAProgramIsExpectedInCI: there a missing one is a ground only if somebody said so, or if the rule
+// takes it where it is.
+func TestAProgramIsExpectedInCI(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs linux")
+	}
+	for _, c := range []struct {
+		ground, ci, mode, without string
+		fresh                     int
+	}{
+		{"without:no-such-program", "", "fail", "", 0}, {"without:no-such-program", "false", "fail", "", 0},
+		{"without:no-such-program", "true", "", "", 0}, {"without:no-such-program", "true", "fail", "", 1},
+		{"without:no-such-program", "true", "fail", "other no-such-program", 0}, {"maybe:no-such-program", "true", "fail", "", 0},
+		{"maybe:go", "true", "fail", "", 1}, {"without:go", "true", "fail", "go", 1},
+	} {
+		t.Setenv("CI", c.ci)
+		t.Setenv("KERF_WITHOUT", c.without)
+		rules, err := readKnown("no frob\t" + c.ground)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newReader(io.Discard)
+		if err := r.read(strings.NewReader(said)); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.tell(rules, options{fresh: c.mode}.machine(rules)); got != c.fresh {
+			t.Errorf("%+v: %d are new", c, got)
+		}
+	}
+}
+
+// TestWhatCIHasToHaveIsInstalled: .ci/tools sees to each program that no rule may miss.
+func TestWhatCIHasToHaveIsInstalled(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", ".ci", "tools"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`without:(\S+)`).FindAllStringSubmatch(knownText, -1) {
+		if !strings.HasPrefix(m[1], "PROGRAM") && !strings.Contains(string(text), " "+m[1]+":") {
+			t.Errorf(".ci/tools does not install %s", m[1])
 		}
 	}
 }
