@@ -100,37 +100,39 @@ func TestSEC_F6_WhatSettingsNameIsNotWritten(t *testing.T) {
 // keep it from making, is told once.
 func TestWhatAppearsIsTold(t *testing.T) {
 	const history = "git init -q . && git commit -q --allow-empty -m one && echo a > a && git add a && git commit -qm two"
-	for name, c := range map[string]struct{ before, script, path, told string }{
-		"a repository":       {"", "git init -q sub/new", "sub/new/.git", "a repository that was made"},
-		"a bare repository":  {"", "git init -q --bare bare", "bare", "a repository that was made"},
-		"settings of Kerf":   {"mkdir sub", "mkdir -p sub/.kerf; echo x > sub/.kerf/config.toml", "sub/.kerf", "Kerf would take"},
-		"a step of a rebase": {history, "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i -x false HEAD~1", ".git/rebase-merge/git-rebase-todo", `git runs "false"`},
-		"a program of the settings": {"git init -q . && mkdir t && git config alias.x '!t/x'", "echo : > t/x", "t/x",
-			"git runs or reads it"},
-		"hooks with their parents": {"git init -q . && git config core.hooksPath a/b", "mkdir -p a/b; echo : > a/b/pre-commit", "a/b", "it is now b.planted-"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			s.policy.Session = boundary.NewSession(boundary.Disk{}, s.policy.Mode, func(string) boundary.Policy { return s.policy })
-			if text, code := s.outside(c.before); code != 0 {
-				t.Fatal(text)
-			}
-			s.inside("true")
-			for _, f := range s.found {
-				t.Errorf("nothing was done, and told is %+v", f)
-			}
-			text, _ := s.inside(c.script)
-			told := false
-			for _, f := range s.found {
-				told = told || f.Path == filepath.Join(s.work, c.path) && strings.Contains(f.What, c.told)
-			}
-			if !told {
-				t.Errorf("not told: %+v\n%s", s.found, text)
-			}
-			s.inside("true")
-			for _, f := range s.found {
-				t.Errorf("told again: %+v", f)
-			}
-		})
-	}
+	one(t, func(t *testing.T) {
+		for name, c := range map[string]struct{ before, script, path, told string }{
+			"a repository":       {"", "git init -q sub/new", "sub/new/.git", "a repository that was made"},
+			"a bare repository":  {"", "git init -q --bare bare", "bare", "a repository that was made"},
+			"settings of Kerf":   {"mkdir sub", "mkdir -p sub/.kerf; echo x > sub/.kerf/config.toml", "sub/.kerf", "Kerf would take"},
+			"a step of a rebase": {history, "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i -x false HEAD~1", ".git/rebase-merge/git-rebase-todo", `git runs "false"`},
+			"a program of the settings": {"git init -q . && mkdir t && git config alias.x '!t/x'", "echo : > t/x", "t/x",
+				"git runs or reads it"},
+			"hooks with their parents": {"git init -q . && git config core.hooksPath a/b", "mkdir -p a/b; echo : > a/b/pre-commit", "a/b", "it is now b.planted-"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newSite(t)
+				s.policy.Session = boundary.NewSession(boundary.Disk{}, s.policy.Mode, func(string) boundary.Policy { return s.policy })
+				if text, code := s.outside(c.before); code != 0 {
+					t.Fatal(text)
+				}
+				s.inside("true")
+				for _, f := range s.found {
+					t.Errorf("nothing was done, and told is %+v", f)
+				}
+				text, _ := s.inside(c.script)
+				told := false
+				for _, f := range s.found {
+					told = told || f.Path == filepath.Join(s.work, c.path) && strings.Contains(f.What, c.told)
+				}
+				if !told {
+					t.Errorf("not told: %+v\n%s", s.found, text)
+				}
+				s.inside("true")
+				for _, f := range s.found {
+					t.Errorf("told again: %+v", f)
+				}
+			})
+		}
+	})
 }

@@ -1,12 +1,15 @@
 package sandbox
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/launch"
@@ -30,8 +33,8 @@ func apart(t *testing.T) {
 }
 
 // without runs a script under the Landlock rules of the policy and nothing else, as if
-// every mount, namespace and filter had been forgotten.
-func (s *site) without(script string, input ...*os.File) (string, int) {
+// every mount, namespace and filter had been forgotten. streams are its own, as far as they go.
+func (s *site) without(script string, streams ...*os.File) (string, int) {
 	s.t.Helper()
 	pl, err := boundary.Resolve(s.policy, boundary.Disk{})
 	if err != nil {
@@ -44,11 +47,20 @@ func (s *site) without(script string, input ...*os.File) (string, int) {
 	defer file.Close()
 	cmd := exec.Command("/proc/self/exe", launch.Flag)
 	cmd.ExtraFiles, cmd.Dir = []*os.File{file}, s.work
-	for _, f := range input {
-		cmd.Stdin = f
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	for i, f := range streams {
+		switch i {
+		case 0:
+			cmd.Stdin = f
+		case 1:
+			cmd.Stdout = f
+		case 2:
+			cmd.Stderr = f
+		}
 	}
-	out, _ := cmd.CombinedOutput()
-	return string(out), cmd.ProcessState.ExitCode()
+	_ = cmd.Run()
+	return out.String(), cmd.ProcessState.ExitCode()
 }
 
 func TestSEC_F1_LandlockHoldsWithoutMounts(t *testing.T) {
@@ -153,15 +165,66 @@ func TestSEC_F1_LandlockIsUnderTheNamespaces(t *testing.T) {
 	})
 }
 
-// The rules for reading name what lies beside something hidden, one by one.
+// Each version gets all rights that it knows and none that it does not: with an unknown one the kernel
+// takes no rules at all, and one that is left out holds nobody.
 func TestHandledRightsOfEachVersion(t *testing.T) {
-	for version, size := range map[int]int{1: 8, 2: 8, 3: 8, 4: 8, 5: 8, 6: 24, 7: 24, 99: 24} {
+	reading := uint64(unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE)
+	for version, want := range map[int]struct{ size, rights int }{
+		1: {8, 13}, 2: {8, 14}, 3: {8, 15}, 4: {8, 15}, 5: {8, 16}, 6: {24, 16}, 7: {24, 16}, 99: {24, 16},
+	} {
 		attributes, rights := handled(version, true)
-		if len(attributes) != size {
+		if len(attributes) != want.size {
 			t.Errorf("version %d: %d bytes", version, len(attributes))
 		}
-		if highest := map[int]uint64{1: 13, 2: 14, 3: 15, 4: 15}[version]; highest != 0 && rights >= 1<<highest {
+		// All but the listing of directories, which tells names and not what they hold.
+		if all := uint64(1)<<want.rights - 1; rights != all&^unix.LANDLOCK_ACCESS_FS_READ_DIR {
 			t.Errorf("version %d: rights %#x", version, rights)
+		}
+		if _, writing := handled(version, false); writing != rights&^reading {
+			t.Errorf("version %d, without reading: rights %#x", version, writing)
+		}
+	}
+}
+
+// TestStreamsCanBeOpenedAgain: a command may open its own streams by their names where these are files of
+// places that it does not reach, to read its input and to write its output, and gains no other right to them.
+func TestStreamsCanBeOpenedAgain(t *testing.T) {
+	layered(t)
+	apart(t)
+	s := newSite(t)
+	s.write(s.home+"/.ssh/id", "the key\n")
+	s.write(s.home+"/.ssh/beside", "another\n")
+	s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.home + "/.ssh", Access: boundary.None})
+	for _, c := range []struct {
+		script   string
+		code     bool
+		out, err string // what they hold in the end
+	}{
+		{"cat /dev/stdin > /dev/stdout", true, "the key\n", ""},
+		{"echo told >> /dev/stderr", true, "", "told\n"},
+		{"echo x > /dev/stdin", false, "", "denied"},
+		{"cat " + s.home + "/.ssh/beside", false, "", "denied"},
+		{"echo x >> " + s.out + "/victim", false, "", "denied"},
+	} {
+		var streams []*os.File
+		for _, name := range []string{s.home + "/.ssh/id", s.out + "/out", s.out + "/err"} {
+			f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			streams = append(streams, f)
+		}
+		for _, f := range streams[1:] {
+			if err := f.Truncate(0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, code := s.without(c.script, streams...)
+		out, _ := os.ReadFile(s.out + "/out")
+		said, _ := os.ReadFile(s.out + "/err")
+		if (code == 0) != c.code || string(out) != c.out || !strings.Contains(string(said), c.err) {
+			t.Errorf("%s: %d, output %q, errors %q", c.script, code, out, said)
 		}
 	}
 }
