@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/seccomp"
 )
 
@@ -140,4 +142,22 @@ func TestSEC_K2_MoreProgramsWork(t *testing.T) {
 			})
 		}
 	})
+}
+
+// The first process of a sandbox has seen all that was set up: nobody inside looks into it.
+func TestSEC_K1_TheFirstProcessIsClosed(t *testing.T) {
+	if _, err := (machine{}).find(t.Context(), boundary.OwnLauncher, "", nil); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv(backendEnv, boundary.OwnLauncher)
+	s := newSite(t)
+	for _, script := range []string{"cat /proc/%s/environ", "readlink /proc/%s/exe", "cat /proc/%s/maps",
+		"head -c1 /proc/%s/auxv", "ls /proc/%s/root/", ": < /proc/%s/mem"} {
+		if text, code := s.inside(fmt.Sprintf(script, "1")); code == 0 {
+			t.Errorf("%s: %.80q", script, text)
+		}
+		if text, code := s.inside(fmt.Sprintf(script, "$$")); code != 0 {
+			t.Errorf("control, %s: %d %.80q", script, code, text)
+		}
+	}
 }
