@@ -84,10 +84,7 @@ func impose(l boundary.Limits, leader int) (first []int, err error) {
 		return nil, err
 	}
 	children := proc.Children(leader)
-	for try := 0; len(children) == 0 && try < 2000; try++ { // it makes the namespaces with the child
-		if unix.Kill(leader, 0) != nil {
-			break
-		}
+	for try := 0; len(children) == 0 && try < 2000 && !over(leader); try++ { // it makes the namespaces with the child
 		time.Sleep(time.Millisecond)
 		children = proc.Children(leader)
 	}
@@ -100,6 +97,13 @@ func impose(l boundary.Limits, leader int) (first []int, err error) {
 		}
 	}
 	return first, nil
+}
+
+// over reports whether a child of Kerf ended. It can still be waited for.
+func over(child int) bool {
+	var what unix.Siginfo
+	err := unix.Waitid(unix.P_PID, child, &what, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil && !errors.Is(err, unix.EINTR) || what.Signo != 0
 }
 
 // goneLimit bounds the wait for processes that SIGKILL does not end at once, such as

@@ -294,6 +294,7 @@ func TestArgumentsDecide(t *testing.T) {
 		"audit, network":          {reach: Reach{Network: true}, number: unix.SYS_SOCKET, args: [6]uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, want: unknown},
 		"pair":                    {number: unix.SYS_SOCKETPAIR, args: [6]uint64{unix.AF_UNIX, unix.SOCK_STREAM | unix.SOCK_NONBLOCK}, want: allow},
 		"pair of datagrams":       {number: unix.SYS_SOCKETPAIR, args: [6]uint64{unix.AF_UNIX, unix.SOCK_DGRAM}, want: eperm},
+		"pair of raw ones":        {number: unix.SYS_SOCKETPAIR, args: [6]uint64{unix.AF_UNIX, unix.SOCK_RAW | unix.SOCK_CLOEXEC}, want: eperm},
 		"pair of something else":  {number: unix.SYS_SOCKETPAIR, args: [6]uint64{unix.AF_TIPC, unix.SOCK_STREAM}, want: unfamiliar},
 		"mode":                    {number: unix.SYS_FCHMODAT, args: [6]uint64{2: 0o2775}, want: allow},
 		"set-user-ID":             {number: unix.SYS_FCHMODAT, args: [6]uint64{2: 0o4755}, want: eperm},
@@ -324,6 +325,66 @@ func TestArgumentsDecide(t *testing.T) {
 	} {
 		if got := run(t, Filter(c.reach), call{c.number, NativeArch, c.args}); got != c.want {
 			t.Errorf("%s: got %#x, want %#x", name, got, c.want)
+		}
+	}
+}
+
+// everyReach are the reaches there are.
+var everyReach = []Reach{{}, {Network: true}, {Sockets: true}, {Network: true, Sockets: true}, {Alone: true}}
+
+// TestTablesDecide: what is refused is refused for everybody, whatever its arguments, and what reaches others
+// or changes files by the way for those that no namespace keeps apart.
+func TestTablesDecide(t *testing.T) {
+	for _, r := range everyReach {
+		alone := uint32(allow)
+		if r.Alone {
+			alone = eperm
+		}
+		for what, table := range map[string]struct {
+			numbers []uint32
+			want    uint32
+		}{
+			"refused": {refused, eperm}, "refused on this machine": {ownRefused, eperm}, "shared": {shared, alone},
+			"attributes": {attributes, alone}, "attributes on this machine": {ownAttributes, alone},
+		} {
+			for _, number := range table.numbers {
+				for _, args := range [][6]uint64{{}, {1, 1, 1, 1, 1, 1}} {
+					if got := run(t, Filter(r), call{number, NativeArch, args}); got != table.want {
+						t.Errorf("%+v: %s, call %d%v: %#x", r, what, number, args, got)
+					}
+				}
+			}
+		}
+		for _, request := range []uint64{setFlags, setVersion, setAttribute} {
+			if got := run(t, Filter(r), call{unix.SYS_IOCTL, NativeArch, [6]uint64{0, request}}); got != alone {
+				t.Errorf("%+v: request %#x: %#x", r, request, got)
+			}
+		}
+	}
+}
+
+// TestNoFileRunsAsItsOwner: by no call that makes a file or sets its mode, the old ones among them.
+func TestNoFileRunsAsItsOwner(t *testing.T) {
+	all := names(t)
+	for name, at := range map[string]struct{ mode, flags int }{
+		"open": {2, 1}, "openat": {3, 2}, "creat": {1, -1}, "mknod": {1, -1}, "mknodat": {2, -1},
+		"chmod": {1, -1}, "fchmod": {1, -1}, "fchmodat": {2, -1}, "fchmodat2": {2, -1},
+	} {
+		number, ok := all[name]
+		if !ok {
+			continue // not on this machine
+		}
+		sets := strings.Contains(name, "chmod") // directories may have a group of their own
+		for mode, want := range map[uint64]uint32{0o755: allow, 0o1755: allow, 0o4755: eperm, 0o6755: eperm,
+			0o2755: map[bool]uint32{true: allow, false: eperm}[sets]} {
+			var args [6]uint64
+			args[at.mode] = mode
+			if at.flags >= 0 {
+				args[at.flags] = unix.O_CREAT | unix.O_RDWR
+			}
+			if got := run(t, Filter(Reach{}), call{number, NativeArch, args}); got != want {
+				t.Errorf("%s, mode %#o: %#x, want %#x", name, mode, got, want)
+			}
 		}
 	}
 }
