@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // world is a proxy before a server that stands for every host.
@@ -277,5 +279,223 @@ func TestSEC_N6_LimitedOnlyAsks(t *testing.T) {
 		if (status == 200) != c.open || (len(w.dialed) > 0) != c.open {
 			t.Errorf("%q, limited %v: %d %s, dialed %q", c.request, c.limited, status, body, w.dialed)
 		}
+	}
+}
+
+// echo is what a server was asked.
+type echo struct {
+	mu     sync.Mutex
+	host   string
+	header http.Header
+	body   string
+}
+
+// TestSEC_N6_WhatIsPassedOn: a request is passed on with the host that was judged, whatever its header says, and
+// without what concerns one connection only; so is the answer. Limited passes no body on.
+func TestSEC_N6_WhatIsPassedOn(t *testing.T) {
+	for _, limited := range []bool{false, true} {
+		var seen echo
+		backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			seen.mu.Lock()
+			defer seen.mu.Unlock()
+			body, _ := io.ReadAll(r.Body)
+			seen.host, seen.header, seen.body = r.Host, r.Header.Clone(), string(body)
+			w.Header().Set("Keep-Alive", "timeout=9")
+			w.Header().Set("Proxy-Authenticate", "Basic")
+			w.Header().Set("X-Kept", "yes")
+			w.WriteHeader(http.StatusTeapot)
+			io.WriteString(w, "answer")
+		}))
+		defer backend.Close()
+		w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}, Limited: limited},
+			map[string][]string{"ok.test": {"93.184.216.34"}})
+		w.proxy.o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, backend.Listener.Addr().String())
+		}
+		c, err := net.Dial("tcp", w.listen.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET http://ok.test/ HTTP/1.1\r\nHost: other.test\r\nX-Kept: yes\r\nProxy-Authorization: Basic c2VjcmV0\r\n"+
+			"Proxy-Connection: keep-alive\r\nKeep-Alive: 9\r\nTe: trailers\r\nUpgrade: x\r\nContent-Length: 4\r\n\r\nbody")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		want := map[bool]string{false: "body", true: ""}[limited]
+		if seen.host != "ok.test" || seen.body != want || seen.header.Get("X-Kept") != "yes" {
+			t.Errorf("limited %v: asked of %q, body %q, header %v", limited, seen.host, seen.body, seen.header)
+		}
+		if string(body) != "answer" || resp.StatusCode != http.StatusTeapot || resp.Header.Get("X-Kept") != "yes" {
+			t.Errorf("limited %v: answered %d %q %v", limited, resp.StatusCode, body, resp.Header)
+		}
+		for _, name := range hop {
+			if v := seen.header.Get(name); v != "" && name != "Connection" { // the proxy closes its own
+				t.Errorf("limited %v: %s: %s was passed on", limited, name, v)
+			}
+			if v := resp.Header.Get(name); v != "" && name != "Connection" {
+				t.Errorf("limited %v: %s: %s was passed back", limited, name, v)
+			}
+		}
+	}
+}
+
+// TestATunnelIsOpenBothWaysUntilEachEnds: bytes go both ways at once, also those that were sent with the
+// request; when one side has said all, the other may go on; and Close ends it.
+func TestATunnelIsOpenBothWaysUntilEachEnds(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}}, map[string][]string{"ok.test": {"93.184.216.34"}})
+	w.proxy.o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server.Addr().String())
+	}
+	open := func(early string) (client, there net.Conn, from *bufio.Reader) {
+		t.Helper()
+		client, err := net.Dial("tcp", w.listen.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		io.WriteString(client, connect("ok.test:443")+early)
+		if there, err = server.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { there.Close() })
+		from = bufio.NewReader(client)
+		if line, err := from.ReadString('\n'); err != nil || line != "HTTP/1.1 200 Connection established\r\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if line, err := from.ReadString('\n'); err != nil || line != "\r\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		return client, there, from
+	}
+	exact := func(r io.Reader, want string) {
+		t.Helper()
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
+			t.Fatalf("%q, %v, want %q", got, err, want)
+		}
+	}
+	client, there, from := open("early")
+	exact(there, "early")
+	io.WriteString(there, "answer")
+	exact(from, "answer")
+	io.WriteString(client, "more")
+	exact(there, "more")
+	client.(*net.TCPConn).CloseWrite()
+	if n, err := there.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatalf("the end of what the client says: %d, %v", n, err)
+	}
+	io.WriteString(there, "the rest")
+	exact(from, "the rest")
+	there.Close()
+	if n, err := from.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatalf("the end of what the server says: %d, %v", n, err)
+	}
+	_, there, from = open("")
+	w.proxy.mu.Lock()
+	if n := len(w.proxy.tunnels); n != 2 {
+		t.Errorf("%d ends of tunnels are tracked, want the 2 of the open one", n)
+	}
+	w.proxy.mu.Unlock()
+	w.proxy.Close()
+	if n, err := there.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the server can still read: %d", n)
+	}
+	if n, err := from.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the client can still read: %d", n)
+	}
+	if w.proxy.track(there) {
+		t.Error("a tunnel begins after the end")
+	}
+}
+
+// TestAnAnswerIsPassedOnAsItComes: the client has the beginning before the server says the rest.
+func TestAnAnswerIsPassedOnAsItComes(t *testing.T) {
+	rest := make(chan struct{})
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "first")
+		w.(http.Flusher).Flush()
+		<-rest
+		io.WriteString(w, " rest")
+	}))
+	defer backend.Close()
+	w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}}, map[string][]string{"ok.test": {"93.184.216.34"}})
+	w.proxy.o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, backend.Listener.Addr().String())
+	}
+	c, err := net.Dial("tcp", w.listen.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	limit := time.AfterFunc(time.Minute, func() { c.Close() }) // it would wait for ever
+	defer limit.Stop()
+	io.WriteString(c, get("http://ok.test/"))
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		close(rest)
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, 5)
+	_, err = io.ReadFull(resp.Body, first)
+	close(rest)
+	if err != nil || string(first) != "first" {
+		t.Errorf("%q, %v", first, err)
+	}
+	if text, err := io.ReadAll(resp.Body); err != nil || string(text) != " rest" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestAHostThatCannotBeReachedIsTold: the command sees that its sandbox let it through and the host did not
+// answer.
+func TestAHostThatCannotBeReachedIsTold(t *testing.T) {
+	w := newWorld(t, Options{Domains: map[string]string{"ok.test": "allow"}}, map[string][]string{"ok.test": {"93.184.216.34"}})
+	w.proxy.o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route") }
+	for _, request := range []string{get("http://ok.test/"), connect("ok.test:443")} {
+		if status, body := w.send(t, request); status != http.StatusBadGateway || !strings.Contains(body, "no route") {
+			t.Errorf("%q: %d %s", request, status, body)
+		}
+	}
+	if len(w.log) != 0 {
+		t.Errorf("said to be blocked: %q", w.log)
+	}
+}
+
+// TestWhoGoesIsNotWaitedFor: a question whose request is gone is not answered to it, and the answer counts for the
+// next one.
+func TestWhoGoesIsNotWaitedFor(t *testing.T) {
+	answer, asked := make(chan bool), make(chan struct{}, 8)
+	p, err := New(Options{Ask: func(string, int) bool { asked <- struct{}{}; return <-answer }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { // who asks waits for the person
+		if !p.ask(t.Context(), "new.test", 443) {
+			t.Error("the answer was yes")
+		}
+	})
+	<-asked
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if p.ask(gone, "new.test", 443) {
+		t.Error("yes, before anybody answered")
+	}
+	answer <- true
+	wg.Wait()
+	if !p.ask(t.Context(), "new.test", 443) || len(asked) != 0 {
+		t.Errorf("the answer is forgotten, or asked for again: %d", len(asked))
 	}
 }
