@@ -101,7 +101,8 @@ mutate: ## small changes of a package's code, and which its tests notice: make m
 
 # RISKY are the rooms that write, recover, take back or judge, and whose own tests are quick enough.
 RISKY := work/txn work/ledger work/ledger/known work/store work/tree work/changes work/witness/enter work/witness/journal \
-  work/boundary text/patch text/delta agent/rollout
+  work/boundary text/patch text/delta agent/rollout work/sandbox/placeholders work/sandbox/proxy work/sandbox/seccomp \
+  work/sandbox/cgroup
 
 mutate-rooms: ## make mutate for each risky room; hours: make mutate-rooms [N=40] [SEED=15]
 	nice -n 10 $(GO) run ./internal/testkit/mutate -n $(or $(N),40) -seed $(or $(SEED),15) $(addprefix ./internal/,$(RISKY))
