@@ -287,13 +287,13 @@ func (s *state) environment(set []*byte) bool {
 	take := func(kv string, p *byte) bool {
 		for i := range len(kv) {
 			if kv[i] == '=' {
-				if kv[:i] == "PATH" {
-					path = kv[i+1:]
-				}
 				if names[kv[:i]] {
 					return true
 				}
 				names[kv[:i]] = true
+				if kv[:i] == "PATH" {
+					path = kv[i+1:]
+				}
 				break
 			}
 		}

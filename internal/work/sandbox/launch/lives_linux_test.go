@@ -1,0 +1,200 @@
+package launch
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// apart makes a program that runs in namespaces, and skips the test where there are none.
+func apart(t *testing.T, argv ...string) *Program {
+	t.Helper()
+	p := func(argv []string) *Program {
+		return &Program{Clone: unix.CLONE_NEWUSER | unix.CLONE_NEWPID, Argv: argv}
+	}
+	if _, code := start(t, p([]string{"true"}), ""); code == unavailable {
+		t.Skip("no user namespaces here")
+	}
+	return p(argv)
+}
+
+// TestTheCommandIsLookedFor in the whole directories of PATH, in their order; what may not be executed is
+// told if nothing else is found.
+func TestTheCommandIsLookedFor(t *testing.T) {
+	dir := t.TempDir()
+	for name, perm := range map[string]os.FileMode{"closed/tool": 0o644, "good/tool": 0o755, "late/tool": 0o755, "rel/only": 0o755, "closed/shut": 0o644} {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte("#!/bin/sh\necho "+name+"\n"), perm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := ":rel:" + dir + "/closed/tool:" + dir + "/none:" + dir + "/closed:" + dir + "/good::" + dir + "/late:."
+	for name, want := range map[string]struct {
+		text string
+		code int
+	}{
+		"tool": {"good/tool\n", 0}, "only": {"kerf: only: command not found\n", 127}, "shut": {"kerf: shut: permission denied\n", 126},
+		"rel/only": {"rel/only\n", 0}, dir + "/late/tool": {"late/tool\n", 0}, "./rel/none": {"kerf: ./rel/none: command not found\n", 127},
+	} {
+		p := &Program{Argv: []string{name}, Env: []string{"PATH=" + path}}
+		if text, code := start(t, p, "cd "+dir+";"); text != want.text || code != want.code {
+			t.Errorf("%s: %d %q, want %d %q", name, code, text, want.code, want.text)
+		}
+	}
+	inherited := &Program{Argv: []string{"tool"}}
+	if text, code := start(t, inherited, "", "PATH="+dir+"/late"); text != "late/tool\n" || code != 0 {
+		t.Errorf("by the PATH that was there: %d %q", code, text)
+	}
+}
+
+// TestTheCommandHasNoOtherFiles than the standard ones and those it is to have.
+func TestTheCommandHasNoOtherFiles(t *testing.T) {
+	for inherit, want := range map[int]string{0: "0\n1\n2\n3\n", 2: "0\n1\n2\n3\n4\n5\n"} { // ls opens one more
+		for _, namespaced := range []bool{false, true} {
+			p := &Program{Argv: []string{"ls", "/proc/self/fd"}}
+			if namespaced {
+				p = apart(t, p.Argv...)
+			}
+			p.Inherit = inherit
+			for i := range inherit { // they are behind the program at first
+				p.Call("a file", unix.SYS_DUP3, FirstFile+i, 3+i, 0)
+			}
+			if text, code := start(t, p, "exec 4</dev/null 5</dev/null 7</dev/null 9>&1;"); text != want || code != 0 {
+				t.Errorf("%d files, namespaces %v: %d %q, want %q", inherit, namespaced, code, text, want)
+			}
+		}
+	}
+}
+
+// TestHowTheCommandEndedIsPassedOn, also when a signal ended it.
+func TestHowTheCommandEndedIsPassedOn(t *testing.T) {
+	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "exit 255": 255, "kill -TERM $$": 128 + 15, "kill -KILL $$": 128 + 9,
+		"sleep 60 & exit 3": 3, "(sleep 0.01; exit 9) & wait $!": 9} {
+		if text, code := start(t, apart(t, "sh", "-c", script), ""); code != want {
+			t.Errorf("%s: %d %q, want %d", script, code, text, want)
+		}
+	}
+}
+
+// running starts a launcher whose command says that it runs.
+func running(t *testing.T, p *Program) (cmd *exec.Cmd, in io.WriteCloser, out *bufio.Reader) {
+	t.Helper()
+	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "program")
+	defer f.Close()
+	if _, err := f.WriteAt(p.Encode(), 0); err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command(os.Args[0], Flag)
+	cmd.ExtraFiles = []*os.File{f}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	out = bufio.NewReader(pipe)
+	if line, err := out.ReadString('\n'); err != nil || line != "runs\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return cmd, in, out
+}
+
+// TestAKilledLauncherTakesAllWithIt: whatever runs in its namespaces.
+func TestAKilledLauncherTakesAllWithIt(t *testing.T) {
+	cmd, _, out := running(t, apart(t, "sh", "-c", "trap '' TERM HUP INT; (setsid sleep 600 &) ; echo runs; sleep 600; echo survives"))
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(out); err != nil || len(rest) != 0 { // ends when nobody has the pipe any more
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// TestSignalsAreTheCommands: those of the terminal reach the launcher, too, and it stays until the command ended.
+func TestSignalsAreTheCommands(t *testing.T) {
+	cmd, in, out := running(t, apart(t, "sh", "-c", "echo runs; read x; echo ends; exit 5"))
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGPIPE} {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatalf("%v: %v", sig, err)
+		}
+	}
+	in.Close()
+	rest, err := io.ReadAll(out)
+	if _ = cmd.Wait(); err != nil || string(rest) != "ends\n" || cmd.ProcessState.ExitCode() != 5 {
+		t.Errorf("%q, %v, %v", rest, err, cmd.ProcessState)
+	}
+}
+
+// TestSignalsAreAsTheyWere for the command: the launcher held them while it set up.
+func TestSignalsAreAsTheyWere(t *testing.T) {
+	const show = "grep -E '^Sig(Blk|Ign):' /proc/self/status"
+	want, err := exec.Command("/bin/sh", "-c", show).CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*Program{{Argv: []string{"sh", "-c", show}}, apart(t, "sh", "-c", show)} {
+		if text, code := start(t, p, ""); text != string(want) || code != 0 {
+			t.Errorf("%d %q, want %q", code, text, want)
+		}
+	}
+}
+
+// TestNoDamagedProgramIsCarriedOut: what is not whole, or too large, is refused before anything is done.
+func TestNoDamagedProgramIsCarriedOut(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "made")
+	good := func() []byte {
+		p := &Program{Argv: []string{"true"}}
+		p.Call("make", unix.SYS_MKDIRAT, ^uint64(99), marker, 0o700)
+		return p.Encode()
+	}
+	word := func(at int, value uint64) []byte {
+		b := good()
+		binary.NativeEndian.PutUint64(b[8*at:], value)
+		return b
+	}
+	size := uint64(len(good()))
+	for name, b := range map[string][]byte{
+		"nothing": nil, "half of a header": good()[:headerSize/2], "a header alone": good()[:headerSize],
+		"all but the last byte": good()[:size-1], "another magic": word(0, magic+1), "more than there is": word(1, size+1),
+		"too large": word(1, 64<<20+1), "too many registers": word(4, registerLimit+1), "no arguments": word(10, 0),
+	} {
+		fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := os.NewFile(uintptr(fd), "program")
+		if _, err := f.WriteAt(b, 0); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(os.Args[0], Flag)
+		cmd.ExtraFiles = []*os.File{f}
+		out, _ := cmd.CombinedOutput()
+		f.Close()
+		if code := cmd.ProcessState.ExitCode(); code != unavailable || !strings.Contains(string(out), "cannot be read") {
+			t.Errorf("%s: %d %s", name, code, out)
+		}
+		if _, err := os.Lstat(marker); err == nil {
+			t.Fatalf("%s: it was carried out", name)
+		}
+	}
+}
