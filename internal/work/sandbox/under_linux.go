@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -121,7 +120,8 @@ func restricted(p boundary.Plan, argv []string) *launch.Program {
 }
 
 // within makes argv run by a launcher that bubblewrap starts inside, and returns the
-// files for that.
+// files for that. It is there without Landlock, too: bubblewrap leaves these files open,
+// and the launcher closes them.
 func within(p boundary.Plan, argv []string) (inner []string, files []*os.File, err error) {
 	program, err := programFile(restricted(p, argv))
 	if err != nil {
@@ -133,8 +133,5 @@ func within(p boundary.Plan, argv []string) (inner []string, files []*os.File, e
 		return nil, nil, err
 	}
 	inner = []string{"/proc/self/fd/" + strconv.Itoa(render.LauncherFD), launch.Flag}
-	if landlockVersion() == 0 {
-		inner = slices.Clone(argv)
-	}
 	return inner, []*os.File{program, self}, nil
 }

@@ -228,3 +228,18 @@ func TestStreamsCanBeOpenedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestSEC_K1_ACommandGetsNoFilesOfKerf, also where the kernel has no Landlock.
+func TestSEC_K1_ACommandGetsNoFilesOfKerf(t *testing.T) {
+	was := landlockVersion
+	t.Cleanup(func() { landlockVersion = was })
+	for _, version := range []int{was(), 0} {
+		landlockVersion = func() int { return version }
+		each(t, func(t *testing.T) {
+			s := newSite(t)
+			if text, code := s.run("ls", "/proc/self/fd"); text != "0\n1\n2\n3\n" || code != 0 { // the last is ls's own
+				t.Errorf("Landlock %d: %d %q", version, code, text)
+			}
+		})
+	}
+}

@@ -139,9 +139,7 @@ func (w way) render(b *Box, argv []string) error {
 	if err != nil {
 		return err
 	}
-	if landlockVersion() != 0 {
-		b.program = files[0]
-	}
+	b.program = files[0]
 	file, err := filterFile(seccomp.Reach{Network: p.Network})
 	if err != nil {
 		return err
