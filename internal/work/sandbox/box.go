@@ -96,12 +96,7 @@ func (b *Box) Broken() string {
 // repeated, and Lost is nil. It is nil when the command ran, so that none can pretend. The box must
 // be closed.
 func (b *Box) Lost(code int, said string) error {
-	switch {
-	case b.program == nil && (b.again == nil || code != codeNoSandbox && code != codeNoBubblewrap):
-		return nil
-	case b.program == nil:
-		return b.again()
-	case !b.idle:
+	if !b.idle {
 		return nil
 	}
 	if b.again != nil {
@@ -123,11 +118,8 @@ func began(program *os.File) bool {
 	return n != 1 || b[0] == launch.Begun
 }
 
-// The exit codes of the launcher and of bubblewrap when they could not set up a sandbox.
-const (
-	codeNoSandbox    = 125
-	codeNoBubblewrap = 1
-)
+// codeNoSandbox is the exit code of the launcher when it could not set up a sandbox.
+const codeNoSandbox = 125
 
 // Close gives up what the command needed and tells what it planted. It must be
 // called once the command has ended, before anything of the user's runs, and may
