@@ -229,8 +229,8 @@ func TestStreamsCanBeOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestSEC_K1_ACommandGetsNoFilesOfKerf, also where the kernel has no Landlock.
-func TestSEC_K1_ACommandGetsNoFilesOfKerf(t *testing.T) {
+// TestSEC_K4_NoFilesOfKerfInside, also where the kernel has no Landlock.
+func TestSEC_K4_NoFilesOfKerfInside(t *testing.T) {
 	was := landlockVersion
 	t.Cleanup(func() { landlockVersion = was })
 	for _, version := range []int{was(), 0} {

@@ -293,3 +293,151 @@ func TestALimitThatCannotBeSet(t *testing.T) {
 		t.Errorf("%+v, %v, left %q", g, err, m.below())
 	}
 }
+
+// TestTheGroupIsFoundByItsMount: the one of version 2, at whatever place a part of it is mounted.
+func TestTheGroupIsFoundByItsMount(t *testing.T) {
+	const rest = "/x rw - cgroup2 cgroup2 rw\n"
+	for mountinfo, want := range map[string]string{
+		"30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n":                                                             top + "/app/kerf.scope",
+		"30 20 0:26 / /sys/fs/cgroup rw - cgroup cgroup rw\n31 20 0:27 / /c rw,nosuid shared:9 - cgroup2 c rw,nsdelegate\n": "/c/app/kerf.scope",
+		"30 20 0:26 /app /mnt rw - cgroup2 cgroup2 rw\n":                                                                    "/mnt/kerf.scope",
+		"30 20 0:26 /app/kerf.scope /mnt rw - cgroup2 cgroup2 rw\n":                                                         "/mnt",
+		"30 20 0:26 /ap /mnt rw - cgroup2 cgroup2 rw\n":                                                                     "",
+		"30 20 0:26 /app/kerf /mnt rw - cgroup2 cgroup2 rw\n":                                                               "",
+		`30 20 0:26 / /a\040b rw - cgroup2 cgroup2 rw` + "\n":                                                               "",
+		`30 20 0:26 /app\134 /mnt rw - cgroup2 cgroup2 rw` + "\n":                                                           "",
+		"30 20 0:26 /" + "\n":                   "",
+		"30 20 0:26 - cgroup2 cgroup2 rw\n":     "",
+		"30 20 0:26 / - cgroup2 cgroup2 rw\n":   "",
+		"half a line\n30 20 0:26 / " + rest:     "/x/app/kerf.scope",
+		"30 20 0:26 / /a rw - cgroup2fs x rw\n": "",
+	} {
+		m := newModel(true, all, "100")
+		m.files["/proc/self/mountinfo"] = mountinfo
+		got, err := own(m)
+		if got != want || (err == nil) != (want != "") || err != nil && !errors.Is(err, ErrNone) {
+			t.Errorf("%q: %q, %v, want %q", mountinfo, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{"0::/\n": top, "0::/a\n": top + "/a", "1:name=x:/\n": "", "": "", "0::/..\n": "", "0::/../b\n": ""} {
+		m := newModel(true, all, "100")
+		m.files["/proc/self/cgroup"] = text
+		if got, err := own(m); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+// crowd is a model in which somebody new is in the group at each look, so many times.
+type crowd struct {
+	*model
+	more int
+	pid  string
+}
+
+func (c *crowd) read(name string) (string, error) {
+	text, err := c.model.read(name)
+	if path.Base(name) == "cgroup.procs" && path.Base(path.Dir(name)) == "kerf.scope" && c.more > 0 && text == "" {
+		c.more--
+		g := c.groups[path.Dir(name)]
+		g.procs = append(g.procs, c.pid)
+	}
+	return text, err
+}
+
+func (c *crowd) write(name, text string) error {
+	err := c.model.write(name, text)
+	if path.Base(name) == "cgroup.procs" && c.more > 0 { // somebody is started meanwhile
+		c.more--
+		c.groups[top+"/app/kerf.scope"].procs = []string{c.pid}
+	}
+	return err
+}
+
+// TestWhoIsStartedMeanwhileGoesToo, and one that nobody can catch up with leaves all as it is.
+func TestWhoIsStartedMeanwhileGoesToo(t *testing.T) {
+	for more, want := range map[int]bool{0: true, 3: true, 100: false} {
+		c := &crowd{newModel(false, all, "100"), more, "101"}
+		c.handed = true
+		_, err := find(c, 100)
+		if (err == nil) != want {
+			t.Errorf("%d are started meanwhile: %v", more, err)
+		}
+	}
+	c := &crowd{newModel(false, all, "100"), 1, "50"} // a stranger comes
+	c.handed = true
+	if _, err := find(c, 100); !errors.Is(err, ErrNone) {
+		t.Errorf("with a stranger: %v", err)
+	}
+	if got := c.groups[top+"/app/kerf.scope"].procs; !slices.Contains(got, "50") {
+		t.Errorf("the stranger was moved: %q are there", got)
+	}
+}
+
+// TestWhoseAProcessIs: this one's and its descendants', however many generations.
+func TestWhoseAProcessIs(t *testing.T) {
+	m := newModel(true, all)
+	for pid := 1000; pid < 1100; pid++ {
+		m.parents[pid] = pid - 1
+	}
+	m.parents[1000] = 102
+	p := &Parent{disk: m, self: 100}
+	for pid, want := range map[int]bool{100: true, 101: true, 102: true, 1000: true, 1050: true, 50: false, 1: false, 0: false, 9999: false, 1099: false} {
+		if got := p.ours(pid); got != want {
+			t.Errorf("%d: %v", pid, got)
+		}
+	}
+}
+
+// counted is a model that counts how often a group is to be removed.
+type counted struct {
+	*model
+	removals int
+}
+
+func (c *counted) rmdir(name string) error {
+	c.removals++
+	return c.model.rmdir(name)
+}
+
+// TestWhoIsLeftIsKilled when a command ends, and a group that is gone is not waited for.
+func TestWhoIsLeftIsKilled(t *testing.T) {
+	m := newModel(true, all, "100")
+	p, err := m.find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := p.Make(Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if memory, processes := g.Bounds(); memory || processes {
+		t.Error("nothing bounds it")
+	}
+	m.groups[g.dir].procs = []string{"200", "201"}
+	m.groups[g.dir].set["memory.max"], m.groups[g.dir].set["pids.max"] = "max\n", "max\n"
+	if memory, processes := g.Bounds(); memory || processes {
+		t.Error("what is not bounded is said to be")
+	}
+	m.groups[g.dir].set["memory.events"] = "oom 3\noom_kill 0\noom_group_kill 2\n"
+	if g.File() == nil || g.End() || len(m.below()) != 0 || g.File() != nil {
+		t.Errorf("left %q, %v", m.below(), g.File())
+	}
+	if set := m.groups[top+"/app/kerf.scope"].set; len(set) != 0 {
+		t.Errorf("the parent was set: %v", set)
+	}
+	var none *Group
+	if memory, processes := none.Bounds(); memory || processes || none.End() {
+		t.Error("no group bounds somebody")
+	}
+	other, err := p.Make(Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(m.groups, other.dir) // another Kerf tidied
+	c := &counted{model: m}
+	other.disk = c
+	if other.End() || c.removals != 1 {
+		t.Errorf("it was to be removed %d times", c.removals)
+	}
+}
