@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
 
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 )
 
@@ -48,6 +50,47 @@ while [ -z "$(ls)" ]; do :; done`
 					t.Fatalf("%s: somebody still writes", end)
 				}
 				p.Kill()
+			}
+		}
+	})
+}
+
+// TestABoxThatIsClosedKeepsNothing, whether its command ran or was not started: no file of it stays open, and no
+// placeholder stands.
+func TestABoxThatIsClosedKeepsNothing(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		s.policy.Session = boundary.NewSession(boundary.Disk{}, s.policy.Mode, func(string) boundary.Policy { return s.policy })
+		for _, run := range []bool{true, false} {
+			box, err := Prepare(t.Context(), s.policy, false, []string{"true"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run {
+				if text, code := s.start(box); code != 0 {
+					t.Errorf("%d %s", code, text)
+				}
+			}
+			if len(box.Files) == 0 {
+				t.Error("it has no files")
+			}
+			for range 2 {
+				if found := box.Close(); len(found) != 0 {
+					t.Errorf("nothing was done, and told is %+v", found)
+				}
+			}
+			for _, f := range box.Files {
+				if _, err := f.Stat(); !errors.Is(err, os.ErrClosed) {
+					t.Errorf("%s is open: %v", f.Name(), err)
+				}
+			}
+			if lost := box.Lost(1, ""); (lost == nil) != run {
+				t.Errorf("it ran: %v, and what is said of it: %v", run, lost)
+			}
+			for _, m := range box.plan.Masks {
+				if _, err := os.Lstat(m.Path); err == nil {
+					t.Errorf("%s stands", m.Path)
+				}
 			}
 		}
 	})
