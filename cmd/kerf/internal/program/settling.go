@@ -1,6 +1,9 @@
 package program
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"kerf/internal/work/changes/settle"
@@ -32,4 +35,16 @@ func (s Settling) Way() settle.Way {
 		return settle.Skip
 	}
 	return ""
+}
+
+// Others names the flags that were not said, for a hint.
+func (s Settling) Others() string {
+	list := []string{"--merge (markers)", "--theirs", "--ours", "--skip"}
+	for i, said := range []bool{s.merge, s.theirs, s.ours, s.skip} {
+		if said {
+			list = slices.Delete(list, i, i+1)
+			break
+		}
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
 }

@@ -117,11 +117,11 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
 	}
 	unproven := b.withUnproven(o.Choice, args, report.Left)
-	if err := tellUndo(p, report, err, o.asJSON, to.Confirm != nil, unproven); err != nil {
+	if err := o.tell(p, report, err, to.Confirm != nil, unproven); err != nil {
 		return err
 	}
 	if !c.Redo && !o.asJSON && !o.dryRun && err == nil {
-		b.tellHead()
+		b.tellWhatStays()
 	}
 	return nil
 }
@@ -213,13 +213,13 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// tellUndo prints what was done and chooses the exit code. Unproven is the command that
+// tell prints what was done and chooses the exit code. Unproven is the command that
 // takes along what was left.
-func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown bool, unproven string) error {
+func (o *takeBackOptions) tell(p *program.Program, r changes.Report, err error, shown bool, unproven string) error {
 	switch {
 	case errors.Is(err, changes.ErrNothing):
 		r.Problem = err.Error()
-		if asJSON {
+		if o.asJSON {
 			return print.Line(p.Stdout, r)
 		}
 		fmt.Fprintln(p.Stdout, r.Problem)
@@ -231,7 +231,7 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 		return err
 	}
 	switch {
-	case asJSON:
+	case o.asJSON:
 		if err := print.Line(p.Stdout, r); err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 	switch {
 	case r.Whole():
 		return nil
-	case asJSON:
+	case o.asJSON:
 		return program.Exit(1)
 	case r.Problem == "" && len(r.Left) > 0:
 		fmt.Fprintf(p.Stderr, "hint: take back what was left with: %s\n", unproven)
@@ -254,8 +254,8 @@ func tellUndo(p *program.Program, r changes.Report, err error, asJSON, shown boo
 	case r.Problem == "":
 		return program.Exit(1)
 	}
-	hint := "nothing was written; settle it with --merge (markers), --theirs, --ours or --skip, or name the paths that " +
-		"fit;\n      an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
+	hint := "nothing was written; settle it with " + o.settling.Others() + ", or name the paths that fit;" +
+		"\n      an older turn can be named: kerf undo ENTRY, as kerf log numbers it"
 	if slices.ContainsFunc(r.Files, func(f changes.FilePlan) bool { return f.Moved != "" }) {
 		hint = "nothing was written; if it was moved: --follow takes the change back where it is now, --ours leaves it"
 	}

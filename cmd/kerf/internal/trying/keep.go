@@ -129,7 +129,7 @@ func (o *keepOptions) run(p *program.Program, cmd *cobra.Command, args []string)
 	}
 	if stuck {
 		return &program.Error{Code: 1, Err: errors.New("nothing was written: files are in conflict"),
-			Hint: "settle it with --merge (markers), --theirs, --ours or --skip, or name the paths that fit"}
+			Hint: "settle it with " + o.settling.Others() + ", or name the paths that fit"}
 	}
 	left := len(rest) > 0 || plan.Parted || plan.Count(tries.Conflict, tries.Git, tries.Closed) > 0
 	switch {

@@ -1,6 +1,6 @@
-// Package heads tells where the commands of a turn moved HEAD of the git repository: an undo leaves
-// commits, branches and HEAD as they are.
-package heads
+// Package stays tells what an undo leaves: where the commands of the turn moved HEAD of the git
+// repository, the commits on the way, and what still runs.
+package stays
 
 import (
 	"cmp"
@@ -15,20 +15,39 @@ import (
 	"kerf/internal/work/repo/commit"
 )
 
-// Stay are lines about HEAD of the repository that holds dir, for a user who took back the entries
-// with the given numbers: where their turns moved it, the commits on the way, and the command of git
-// that puts it back. They are none if it was not moved, or is not known to be.
-func Stay(ctx context.Context, l *ledger.Ledger, dir string, undone []int64) ([]string, error) {
+// Lines are for a user who took back the entries with the given numbers: whether what made them still
+// runs, where their turns moved HEAD of the repository that holds dir, and the command of git that puts
+// it back. There are none for what is not known.
+func Lines(ctx context.Context, l *ledger.Ledger, dir string, undone []int64) (list []string, err error) {
 	entries, err := l.Read(0)
 	if err != nil {
 		return nil, err
 	}
-	m, ok := moved(entries, undone)
-	if !ok {
-		return nil, nil
+	if running(entries, undone) {
+		list = append(list, "note: the command still runs, and may change more; take that back when it has ended")
 	}
-	branch, id, _, _ := repo.At(dir)
-	return lines(m, ledger.Head{Branch: branch, Commit: id}, commit.Steps(ctx, dir, m.From.Commit, m.To.Commit)), nil
+	if m, ok := moved(entries, undone); ok {
+		branch, id, _, _ := repo.At(dir)
+		now := ledger.Head{Branch: branch, Commit: id}
+		list = append(list, lines(m, now, commit.Steps(ctx, dir, m.From.Commit, m.To.Commit))...)
+	}
+	return list, nil
+}
+
+// running reports whether a command that made one of the entries has not ended.
+func running(entries []ledger.Entry, undone []int64) bool {
+	began := map[int64]bool{}
+	for _, e := range entries {
+		if e.Of > 0 && slices.Contains(undone, e.Seq) {
+			began[e.Of] = true
+		}
+	}
+	for _, e := range entries {
+		if e.Ended {
+			delete(began, e.Of)
+		}
+	}
+	return len(began) > 0
 }
 
 // moved is the move of HEAD by the turns that some entries are of.

@@ -5,16 +5,16 @@ import (
 	"fmt"
 
 	"kerf/internal/work/changes"
-	"kerf/internal/work/changes/heads"
+	"kerf/internal/work/changes/stays"
 )
 
-// tellHead notes what git made of HEAD during the turns that the last undo took back.
-func (b *book) tellHead() {
+// tellWhatStays notes what the last undo left: HEAD of the repository, and commands that run on.
+func (b *book) tellWhatStays() {
 	list, err := b.ws.Changes().Log(changes.Filter{Limit: 1})
 	if err != nil || len(list) == 0 || list[0].Cause != "undo" {
 		return
 	}
-	lines, err := heads.Stay(context.Background(), b.ws.Ledger, b.ws.Base(), list[0].Undoes)
+	lines, err := stays.Lines(context.Background(), b.ws.Ledger, b.ws.Base(), list[0].Undoes)
 	if err != nil {
 		return // the undo is done; what the ledger's damage is, verify tells
 	}

@@ -1,4 +1,4 @@
-package heads
+package stays
 
 import (
 	"strings"
@@ -65,6 +65,20 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}
+
+// TestACommandRunsUntilItsLastEntry: whose entry it is counts, and not whose is the newest.
+func TestACommandRunsUntilItsLastEntry(t *testing.T) {
+	entries := []ledger.Entry{{Seq: 1}, {Seq: 2, Of: 1}, {Seq: 3}, {Seq: 4, Of: 3}, {Seq: 5, Of: 1}, {Seq: 6, Of: 1, Ended: true},
+		{Seq: 7}}
+	for _, c := range []struct {
+		undone []int64
+		want   bool
+	}{{[]int64{2, 5}, false}, {[]int64{4}, true}, {[]int64{2, 4}, true}, {[]int64{7}, false}, {nil, false}} {
+		if got := running(entries, c.undone); got != c.want {
+			t.Errorf("%v: %v", c.undone, got)
 		}
 	}
 }
