@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -92,6 +93,7 @@ type edited struct {
 	nths    []int    // where the edits stand in the call
 	refusal *refused // why it cannot be edited at all
 	last    edit.Result
+	count   int      // of passages replaced
 	loose   []string // the levels at which passages matched that are not quoted exactly
 }
 
@@ -198,7 +200,7 @@ func (f *edited) place(r replacement) tool.LineRange {
 // has to stand there exactly and once.
 func (f *edited) apply(content []byte, strict bool) ([]byte, []string, *refused) {
 	var reports []string
-	f.loose = nil
+	f.loose, f.count = nil, 0
 	for _, r := range f.edits {
 		r.Charset = f.charset
 		res, err := edit.Apply(content, r.Replacement)
@@ -215,6 +217,7 @@ func (f *edited) apply(content []byte, strict bool) ([]byte, []string, *refused)
 			return nil, nil, &refused{err: tool.Refuse(tool.NotFound, "not there exactly")}
 		}
 		content, f.last = res.Content, res
+		f.count += res.Count
 		if res.Level != "exact" && !slices.Contains(f.loose, res.Level) {
 			f.loose = append(f.loose, res.Level)
 		}
@@ -264,7 +267,7 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 		}
 		return content, reports, elsewhere, nil
 	}
-	ours, reports, refusal := f.apply(base.Data, false)
+	ours, _, refusal := f.apply(base.Data, false)
 	if refusal != nil {
 		// It may have seen the present text by other means, from a command perhaps.
 		content, reports, now := f.apply(f.disk.Data, false)
@@ -291,7 +294,11 @@ func (f *edited) applyStale(base *delta.Image) ([]byte, []string, string, *refus
 			saw: &history.Observation{Path: pathname.Path(f.abs), Image: f.disk},
 		}
 	}
-	return joined, reports, " The file had changed since you last saw it; the edit was merged with the newer text at " +
+	there := edit.Result{Count: f.count, Level: cmp.Or(strings.Join(f.loose, " and "), "exact")}
+	for _, r := range excerpt.Regions(f.plain(f.disk.Data), f.plain(joined)) {
+		there.Ranges = append(there.Ranges, edit.Range(r))
+	}
+	return joined, []string{report(there)}, " The file had changed since you last saw it; the edit was merged with the newer text at " +
 		excerpt.Moved(f.plain(ours), f.plain(joined)) + ".", nil
 }
 
