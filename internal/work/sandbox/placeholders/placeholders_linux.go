@@ -279,9 +279,7 @@ func mark(at int, name string, ours bool) error {
 func (h hold) giveUp() {
 	f := h.list
 	defer f.Close()
-	if h.dir != nil {
-		defer h.dir.Close()
-	}
+	defer h.dir.Close() // nil, where it could not be had, has nothing to close
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"kerf/internal/work/boundary"
 )
 
@@ -275,5 +277,67 @@ func TestNothingToRaise(t *testing.T) {
 	lower()
 	if _, err := Raise(boundary.Plan{LockDir: strings.Repeat("x", 10) + "\x00", Kept: []string{t.TempDir()}}); err == nil {
 		t.Error("there is no such place")
+	}
+}
+
+// TestWhoHasNoDirectoryTakesNothingAway: the list alone keeps the placeholders of others, where somebody else holds
+// the lock of the directory, and where the directory cannot be had.
+func TestWhoHasNoDirectoryTakesNothingAway(t *testing.T) {
+	work, locks := room(t)
+	in := filepath.Join(work, "a", "in")
+	must(t, os.MkdirAll(in, 0o755))
+	at := filepath.Join(in, "name")
+	plan := boundary.Plan{LockDir: locks, Masks: []boundary.Mask{{Kind: boundary.MaskFile, Path: at}}}
+	stranger, err := os.Open(in)
+	must(t, err)
+	must(t, unix.Flock(int(stranger.Fd()), unix.LOCK_EX))
+	first, err := Raise(plan)
+	must(t, err)
+	second, err := Raise(plan)
+	must(t, err)
+	stranger.Close()
+	first()
+	is(t, "the second one needs it", at, fs.ModeSticky|0o444, "")
+	// The same directory, by a way that is a link now.
+	must(t, errors.Join(os.Rename(filepath.Join(work, "a"), filepath.Join(work, "b")), os.Symlink("b", filepath.Join(work, "a"))))
+	if lower, err := Raise(plan); err == nil {
+		lower()
+		t.Error("a link was followed")
+	}
+	must(t, errors.Join(os.Remove(filepath.Join(work, "a")), os.Rename(filepath.Join(work, "b"), filepath.Join(work, "a"))))
+	is(t, "the second one needs it", at, fs.ModeSticky|0o444, "")
+	second()
+	gone(t, "nobody needs it", at)
+}
+
+// TestWhatNeedsNoMarkIsNotTouched: a directory that is no placeholder keeps the time of its last change.
+func TestWhatNeedsNoMarkIsNotTouched(t *testing.T) {
+	work, _ := room(t)
+	must(t, os.Mkdir(filepath.Join(work, "dir"), 0o755))
+	at, err := OpenDir(work)
+	must(t, err)
+	defer unix.Close(at)
+	changed := func() unix.Timespec {
+		var now unix.Stat_t
+		must(t, unix.Fstatat(at, "dir", &now, 0))
+		return now.Ctim
+	}
+	before := changed()
+	for changed() == before { // until the clock of the file system goes on
+		must(t, mark(at, "dir", true))
+		must(t, mark(at, "dir", false))
+	}
+	before = changed()
+	for later := filepath.Join(work, "later"); ; {
+		must(t, os.WriteFile(later, nil, 0o600))
+		var now unix.Stat_t
+		must(t, unix.Stat(later, &now))
+		if must(t, os.Remove(later)); now.Ctim != before {
+			break
+		}
+	}
+	must(t, mark(at, "dir", false))
+	if after := changed(); after != before {
+		t.Errorf("changed at %v, and before at %v", after, before)
 	}
 }
