@@ -499,3 +499,15 @@ func TestWhoGoesIsNotWaitedFor(t *testing.T) {
 		t.Errorf("the answer is forgotten, or asked for again: %d", len(asked))
 	}
 }
+
+// TestTheEndIsPassedOn also to what cannot be closed by halves.
+func TestTheEndIsPassedOn(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() { pass(here, strings.NewReader("all")) })
+	if text, err := io.ReadAll(there); err != nil || string(text) != "all" {
+		t.Errorf("%q, %v", text, err)
+	}
+	wg.Wait()
+}
