@@ -511,3 +511,14 @@ func TestTheEndIsPassedOn(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestPortsAreNumbersAsTheyAreWritten: from 1 to 65535, without signs and zeros before them.
+func TestPortsAreNumbersAsTheyAreWritten(t *testing.T) {
+	for port, want := range map[string]int{"1": 1, "443": 443, "65535": 65535, "0": 0, "65536": 0, "-1": 0, "+1": 0, "080": 0, "http": 0, "": 0} {
+		r := &http.Request{Method: http.MethodConnect, RequestURI: "ok.test:" + port, URL: &url.URL{}}
+		host, got, err := targetOf(r)
+		if got != want && err == nil || (err == nil) != (want != 0) || err == nil && host != "ok.test" {
+			t.Errorf("%q: %s, %d, %v", port, host, got, err)
+		}
+	}
+}
