@@ -198,3 +198,68 @@ func TestNoDamagedProgramIsCarriedOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAProgramIsReadAsItWasWritten: with no step, one or more, each with its own words and results.
+func TestAProgramIsReadAsItWasWritten(t *testing.T) {
+	dir := t.TempDir()
+	at := ^uint64(99) // AT_FDCWD
+	for n := range 4 {
+		p := &Program{Argv: []string{"sh", "-c", "cat \"$@\"; ls " + dir + " | wc -l", "sh"}}
+		var files []Reg
+		want := ""
+		for i := range n {
+			name := filepath.Join(dir, string(rune('a'+i)))
+			files = append(files, p.Keep(p.Call("create", unix.SYS_OPENAT, at, name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o600)))
+			p.Argv, want = append(p.Argv, name), want+filepath.Base(name)
+		}
+		for i := n - 1; i >= 0; i-- { // not in the order in which they were opened
+			p.Call("write", unix.SYS_WRITE, files[i], []byte{byte('a' + i)}, 1)
+		}
+		if n == 0 {
+			p.Argv = append(p.Argv, "/dev/null")
+		}
+		if text, code := start(t, p, ""); text != want+string(rune('0'+n))+"\n" || code != 0 {
+			t.Errorf("%d files: %d %q", n, code, text)
+		}
+	}
+	one := &Program{Argv: []string{"ls", dir + "/alone"}}
+	one.Call("make", unix.SYS_MKDIRAT, at, dir+"/alone", 0o700)
+	if text, code := start(t, one, ""); text != "" || code != 0 {
+		t.Errorf("one step alone: %d %q", code, text)
+	}
+	number := &Program{Argv: []string{"true"}} // a step without words of its own, but for its note
+	number.Call("closed twice", unix.SYS_CLOSE, 77)
+	if text, code := start(t, number, ""); code != unavailable || !strings.Contains(text, "closed twice") {
+		t.Errorf("a step of numbers: %d %q", code, text)
+	}
+}
+
+// TestArgumentsAreOfEachKind: numbers as they are, what lies in memory by its place, which is a whole number of words.
+func TestArgumentsAreOfEachKind(t *testing.T) {
+	p := &Program{}
+	place := p.Data([]byte("odd"))
+	reg := p.Keep(p.Call("first", 7))
+	other := p.Keep(p.Call("second", 8))
+	s := p.Call("third", 9, -2, uint64(3), uintptr(4), nil, reg, other)
+	if want := [6]uint64{^uint64(1), 3, 4}; s.Args != want || s.In != [6]uint16{4: 1, 5: 2} || s.Number != 9 {
+		t.Errorf("%+v", *s)
+	}
+	s = p.Call("fourth", 10, "text", []byte("more"), place, place.At(2))
+	for i, want := range []string{"text\x00", "more", "odd", "d"} {
+		if got := string(p.data[s.Args[i]:][:len(want)]); got != want {
+			t.Errorf("argument %d leads to %q, want %q", i, got, want)
+		}
+		if i < 3 && s.Args[i]%8 != 0 {
+			t.Errorf("argument %d leads to %d", i, s.Args[i])
+		}
+	}
+	if p.Len() != 4 || p.Data([]byte{1, 2, 3})%8 != 0 || p.Data([]byte{1})%8 != 0 {
+		t.Errorf("%d steps", p.Len())
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an argument of another kind was taken")
+		}
+	}()
+	p.Call("fifth", 11, int8(1))
+}
