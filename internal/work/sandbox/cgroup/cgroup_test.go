@@ -441,3 +441,38 @@ func TestWhoIsLeftIsKilled(t *testing.T) {
 		t.Errorf("it was to be removed %d times", c.removals)
 	}
 }
+
+// written is a model that tells which files were written.
+type written struct {
+	*model
+	names []string
+}
+
+func (w *written) write(name, text string) error {
+	w.names = append(w.names, path.Base(name)+" "+text)
+	return w.model.write(name, text)
+}
+
+// TestWhatChildrenHaveIsNotGivenAgain: a group that gives already is left as it is.
+func TestWhatChildrenHaveIsNotGivenAgain(t *testing.T) {
+	w := &written{model: newModel(false, all)}
+	w.groups[top+"/app/kerf.scope"].give = []string{"memory", "pids"}
+	p, err := find(w, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Controllers(), " "); got != "memory pids cpu" {
+		t.Errorf("controllers %q", got)
+	}
+	given := slices.DeleteFunc(w.names, func(name string) bool { return !strings.HasPrefix(name, "cgroup.subtree_control") })
+	if !slices.Equal(given, []string{"cgroup.subtree_control +cpu"}) {
+		t.Errorf("written %q", given)
+	}
+	// A path that the kernel wrote down with escapes is not the same letters elsewhere.
+	m := newModel(true, all, "100")
+	m.files["/proc/self/cgroup"] = `0::/app\134/kerf.scope` + "\n"
+	m.files["/proc/self/mountinfo"] = `30 20 0:26 /app\134 /mnt rw - cgroup2 cgroup2 rw` + "\n"
+	if got, err := own(m); err == nil {
+		t.Errorf("found %q", got)
+	}
+}
