@@ -3,6 +3,7 @@ package launch
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -127,6 +129,38 @@ func TestAKilledLauncherTakesAllWithIt(t *testing.T) {
 	}
 	if rest, err := io.ReadAll(out); err != nil || len(rest) != 0 { // ends when nobody has the pipe any more
 		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// TestTheFirstProcessHasNoFiles: it only waits, and nothing stays open for it. The command leads a session.
+func TestTheFirstProcessHasNoFiles(t *testing.T) {
+	cmd, in, out := running(t, apart(t, "sh", "-c", "echo runs; read x; cut -d' ' -f6 /proc/self/stat"))
+	of := func(pid int) []string {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(text))
+	}
+	first := of(cmd.Process.Pid)
+	if len(first) != 1 {
+		t.Fatalf("the launcher has the children %q", first)
+	}
+	for { // it may not have come to that yet
+		files, err := os.ReadDir("/proc/" + first[0] + "/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	in.Close()
+	session, err := out.ReadString('\n')
+	mine, failed := unix.Getsid(0)
+	if err != nil || failed != nil || strings.TrimSpace(session) == fmt.Sprint(mine) {
+		t.Errorf("the session is %q, %v, and the test's is %d, %v", session, err, mine, failed)
 	}
 }
 
