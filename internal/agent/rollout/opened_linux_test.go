@@ -137,6 +137,36 @@ func TestNothingStaysOpen(t *testing.T) {
 	}
 }
 
+// TestALinkInThePlaceOfADiff is not followed when the diff is flushed, nor is a FIFO waited for.
+func TestALinkInThePlaceOfADiff(t *testing.T) {
+	dir := session(t, 1)
+	w, _, err := Extend(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	name, err := w.SaveDiff([]byte("+x\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, other := filepath.Join(dir, name), filepath.Join(dir, "other")
+	mustWrite(t, other, nil)
+	for what, put := range map[string]func() error{
+		"a link": func() error { return os.Symlink(other, path) },
+		"a FIFO": func() error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		if err := errors.Join(os.Remove(path), put()); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Sync(); err == nil {
+			t.Errorf("%s is flushed", what)
+		}
+	}
+	if err := errors.Join(os.Remove(path), w.Sync()); err != nil {
+		t.Errorf("the diff is gone: %v", err)
+	}
+}
+
 // TestADirectoryIsClosedToOthers when its session is opened, and is not touched if it is.
 func TestADirectoryIsClosedToOthers(t *testing.T) {
 	dir := session(t, 1)

@@ -165,6 +165,8 @@ func TestTextOfOddLines(t *testing.T) {
 		`{"a":{"result":"no"},"result":"yes"}`: {"yes", nil}, `{"result":1,"result":"yes"}`: {"yes", nil},
 		`{"r\"esult":"no","result":"yes"}`: {"yes", nil}, `{"` + strings.Repeat("k", 1<<10) + `":1,"result":"yes"}`: {"yes", nil},
 		`{"` + strings.Repeat("k", 1<<10+1) + `":1,"result":"no"}`: {"", nil},
+		`{"result":"` + strings.Repeat("x", 32<<10-1) + "é":        {strings.Repeat("x", 32<<10-1) + "é", cut}, // where a part ends
+		`{"result":"` + strings.Repeat("x", 32<<10-2) + "日":        {strings.Repeat("x", 32<<10-2) + "日", cut},
 		`{"result":"`: {"", cut}, `{"result":"ab`: {"ab", cut}, `{"result":"ab\`: {"ab", cut}, `{"result":"a\u`: {"a", cut}, `{"result":"a\u12`: {"a", cut},
 		`{"result":"\"\\\/\b\f\n\r\t"}`: {"\"\\/\b\f\n\r\t", nil}, `{"result":"\u0041\u00e9\u2028"}`: {"Aé\u2028", nil},
 		`{"result":"\ud83d\ude00"}`: {"😀", nil}, `{"result":"\ud83dx"}`: {"\uFFFDx", nil}, `{"result":"\ud83d\u0041x"}`: {"\uFFFDAx", nil},
@@ -177,7 +179,7 @@ func TestTextOfOddLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := io.ReadAll(f); string(got) != want.text || err != want.err {
-			t.Errorf("%.100s: %q, %v, want %q, %v", line, got, err, want.text, want.err)
+			t.Errorf("%.100s: %.100q, %v, want %.100q, %v", line, got, err, want.text, want.err)
 		}
 		if err := f.Close(); err != nil {
 			t.Error(err)
