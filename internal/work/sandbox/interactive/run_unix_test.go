@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox"
 )
 
 // said collects output, and calls ready for the first of it.
@@ -128,5 +129,35 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	code, err := c.Run(t.Context(), nil, stubborn, stubborn)
 	if code != 128+int(syscall.SIGKILL) || err != nil {
 		t.Errorf("after the second one: %d, %v", code, err)
+	}
+}
+
+// TestACommandIsConfined to its directory, with a /tmp that is gone with it.
+func TestACommandIsConfined(t *testing.T) {
+	if err := sandbox.Probe(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	var out said
+	c := command(t, "sh", "-c", "pwd; echo kept > here; echo gone > /tmp/kerf-test-interactive; ls /tmp; exit 3")
+	dir, err := filepath.EvalSymlinks(c.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.Dir, c.Full = work, false
+	c.Policy = boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{work}, LockDir: filepath.Join(dir, "locks")}
+	code, failed := c.Run(t.Context(), nil, &out, &out)
+	if code != 3 || failed != nil || !strings.HasPrefix(out.String(), work+"\n") || !strings.Contains(out.String(), "kerf-test-interactive\n") ||
+		strings.Contains(out.String(), "warning") {
+		t.Errorf("%d, %v, %s", code, failed, out.String())
+	}
+	if _, err := os.Lstat("/tmp/kerf-test-interactive"); err == nil {
+		t.Error("it wrote to the machine's /tmp")
+	}
+	if text, err := os.ReadFile(filepath.Join(work, "here")); err != nil || string(text) != "kept\n" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

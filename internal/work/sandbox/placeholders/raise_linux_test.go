@@ -341,3 +341,22 @@ func TestWhatNeedsNoMarkIsNotTouched(t *testing.T) {
 		t.Errorf("changed at %v, and before at %v", after, before)
 	}
 }
+
+// TestWhatCannotBeListedIsNotMade: nobody would find it again.
+func TestWhatCannotBeListedIsNotMade(t *testing.T) {
+	work, locks := room(t)
+	at := filepath.Join(work, "name")
+	name := filepath.Join(locks, "list")
+	must(t, os.WriteFile(name, nil, 0o600))
+	list, err := os.Open(name) // which cannot be written
+	must(t, err)
+	defer list.Close()
+	dir, err := place(list, work, wanted{masks: []boundary.Mask{{Kind: boundary.MaskFile, Path: at}}})
+	if err == nil {
+		t.Error("it is said to stand")
+	}
+	if dir != nil {
+		dir.Close()
+	}
+	gone(t, "not listed", at)
+}
