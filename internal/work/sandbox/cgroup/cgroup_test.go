@@ -476,3 +476,33 @@ func TestWhatChildrenHaveIsNotGivenAgain(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 }
+
+// closed is a model in which nobody can be moved.
+type closed struct {
+	*model
+	tries int
+}
+
+func (c *closed) write(name, text string) error {
+	if path.Base(name) == "cgroup.procs" {
+		c.tries++
+		return syscall.EACCES
+	}
+	return c.model.write(name, text)
+}
+
+// TestNothingIsTriedInVain: who cannot be moved is not tried again, and without a group of its own Kerf looks at
+// no files of the directory that it is started in.
+func TestNothingIsTriedInVain(t *testing.T) {
+	c := &closed{model: newModel(false, "memory", "100", "101")}
+	c.handed = true
+	if _, err := find(c, 100); !errors.Is(err, ErrNone) || c.tries != 1 {
+		t.Errorf("%v, tried %d times", err, c.tries)
+	}
+	m := newModel(true, all, "100")
+	delete(m.files, "/proc/self/cgroup")
+	m.groups["."] = &modelGroup{have: wanted, give: wanted, set: map[string]string{}, root: true}
+	if p, err := m.find(); !errors.Is(err, ErrNone) || p != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

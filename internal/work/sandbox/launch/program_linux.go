@@ -154,7 +154,6 @@ func (p *Program) Encode() []byte {
 		return at
 	}
 	argv, env := strings(p.Argv), strings(p.Env)
-	p.bytes(nil)
 	steps := headerSize
 	pointers := steps + uint64(len(p.steps))*stepSize
 	data := pointers + uint64(len(p.pointers)+len(p.args))*8
