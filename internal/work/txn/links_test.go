@@ -22,19 +22,6 @@ import (
 	"kerf/internal/work/tree"
 )
 
-// outside makes a directory beside the root with a victim in it.
-func (f *fixture) outside() string {
-	f.t.Helper()
-	out := filepath.Join(filepath.Dir(f.root), "out")
-	if err := os.Mkdir(out, 0o755); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(out, "victim"), []byte("victim"), 0o644); err != nil {
-		f.t.Fatal(err)
-	}
-	return out
-}
-
 func (f *fixture) link(target, name string) {
 	f.t.Helper()
 	if err := os.Symlink(target, f.path(name)); err != nil {

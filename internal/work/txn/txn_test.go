@@ -103,6 +103,19 @@ func (f *fixture) write(files ...string) {
 	}
 }
 
+// outside makes a directory beside the root with a victim in it.
+func (f *fixture) outside() string {
+	f.t.Helper()
+	out := filepath.Join(filepath.Dir(f.root), "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(out, "victim"), []byte("victim"), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	return out
+}
+
 func (f *fixture) image(name string) *delta.Image {
 	f.t.Helper()
 	i, err := f.w.Tree.ReadEntry(f.path(name), 0)
@@ -512,6 +525,10 @@ func TestHomeForIsStable(t *testing.T) {
 	a, b := HomeFor(f.home, []string{f.root}), HomeFor(f.home, []string{link, "/other"})
 	if a != b || len(filepath.Base(a)) != 16 || filepath.Dir(a) != filepath.Join(f.home, "workspaces") {
 		t.Errorf("%s, %s", a, b)
+	}
+	gone := map[string]bool{HomeOf(f.home, f.root+"-gone"): true, HomeOf(f.home, f.root+"-gone-too"): true, HomeOf(f.home, ""): true, a: true}
+	if len(gone) != 4 || HomeOf(f.home, f.root+"-gone/") != HomeOf(f.home, f.root+"-gone") {
+		t.Errorf("roots that are not there have %v", gone)
 	}
 	if text, err := os.ReadFile(filepath.Join(a, "root")); err != nil || string(text) != filepath.ToSlash(f.root)+"\n" {
 		t.Errorf("%q %v", text, err)
