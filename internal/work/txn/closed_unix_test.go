@@ -651,6 +651,24 @@ func TestOnlyWhatIsNamedIsOpened(t *testing.T) {
 	}
 }
 
+// TestALockedDirectoryThatIsNamed is opened before anybody looks for what is in it.
+func TestALockedDirectoryThatIsNamed(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
+	f := newFixture(t)
+	f.write("d/x", "old")
+	set := delta.Set{f.change("d/x", "new")}
+	o := CommitOptions{Chmod: []ledger.DirMode{{Path: ledger.Path(f.path("d")), Pre: 0, Post: 0o755}}}
+	if err := os.Chmod(f.path("d"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.w.Commit(context.Background(), set, o)
+	if now := f.snapshot(); err != nil || now["d"] != "drwxr-xr-x" || now["d/x"] != "-rw-r--r-- new" {
+		t.Errorf("%v, %v", err, now)
+	}
+}
+
 // TestALinkInThePlaceOfADirectoryIsNotWaitedFor: a directory whose mode alone changes is moved away while
 // the commit works, and a link has its name. Nothing is left for a recovery.
 func TestALinkInThePlaceOfADirectoryIsNotWaitedFor(t *testing.T) {
