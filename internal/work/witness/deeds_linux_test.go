@@ -221,11 +221,50 @@ func (a *actor) one(d deed) error {
 			a.dir = f
 		}
 		return err
+	case "meet": // all lists stop here until the test lets them go on
+		meetings().wait(d.N)
+		return nil
 	case "sleep":
 		time.Sleep(time.Duration(d.N) * time.Millisecond)
 		return nil
 	}
 	return fmt.Errorf("no deed %q", d.Do)
+}
+
+// meeting is where the lists of a command and the test wait for each other.
+type meeting struct {
+	ring
+	mu   sync.Mutex
+	over *sync.Cond
+}
+
+var meetings = sync.OnceValue(func() *meeting {
+	r, err := newRing(os.Getenv("KERF_TEST_MEETINGS"))
+	if err != nil {
+		panic(err)
+	}
+	m := &meeting{ring: r}
+	m.over = sync.NewCond(&m.mu)
+	go func() {
+		for last := int64(0); ; time.Sleep(time.Millisecond) {
+			if now := r.over.Load(); now != last {
+				m.mu.Lock()
+				last = now
+				m.over.Broadcast()
+				m.mu.Unlock()
+			}
+		}
+	}()
+	return m
+})
+
+// wait says that a list has come, and waits until the test lets those of this number go on.
+func (m *meeting) wait(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.at.Add(1); m.ring.over.Load() < int64(n); {
+		m.over.Wait()
+	}
 }
 
 // mapped changes a file through a shared mapping, after it closed the descriptor.

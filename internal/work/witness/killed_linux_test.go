@@ -70,17 +70,12 @@ func (x texts) learn(r witness.Report) {
 // What was entered of a command before its Kerf was killed and what is recovered of it
 // make up all that it did, whenever it was collected last: also what it had begun by then
 // and did not come to the end of.
-//
-// A file of a directory that is moved around a look which was not entered was once told wrongly, in
-// one of some hundred plays; in 4,000 plays since none was. One such play is told, two are a
-// failure; with KERF_TRUST_STRICT set each is.
 func TestWhatIsCollectedBeforeAKillAndAfterItAddsUp(t *testing.T) {
 	checks(t, "150", "5000")
 	s := newStage(t)
 	w := s.enters()
 	ctx := context.Background()
 	recovered, plays := 0, 0
-	var open []string
 	rapid.Check(t, func(t *rapid.T) {
 		plays++
 		s.set()
@@ -139,22 +134,13 @@ func TestWhatIsCollectedBeforeAKillAndAfterItAddsUp(t *testing.T) {
 		var f faults
 		adds(&f, s.root, before, snap(s, s.root), reports, out.String())
 		certain(&f, reports, out.String())
-		moves := func(d deed) bool { return d.Do == "rename" || d.Do == "noreplace" || d.Do == "exchange" }
-		if len(f) > 0 && (!slices.ContainsFunc(p.Lists[0], moves) || os.Getenv("KERF_TRUST_STRICT") != "") {
-			t.Fatalf("%s", f[0])
-		}
 		if len(f) > 0 {
-			open = append(open, fmt.Sprintf("%s\n%+v\nwaits %v, torn %v", f[0], p.Lists[0], waits, torn))
+			t.Fatalf("%s\n%+v\nwaits %v, torn %v", f[0], p.Lists[0], waits, torn)
 		}
 	})
 	t.Logf("%d of %d were recovered", recovered, plays)
 	if recovered == 0 && os.Getenv("KERF_LONG") == "" {
 		t.Error("nothing was ever recovered")
-	}
-	if len(open) > 1 {
-		t.Errorf("%d faults in %d plays:\n%s", len(open), plays, strings.Join(open, "\n"))
-	} else if len(open) > 0 {
-		t.Skipf("pending: %d faults in %d plays with moves:\n%s", len(open), plays, strings.Join(open, "\n"))
 	}
 }
 

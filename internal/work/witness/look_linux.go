@@ -27,8 +27,24 @@ func (c *collector) leave() int64 {
 	return journal.Leave(int64(st.Blocks) * st.Bsize)
 }
 
-// look is what a name holds now; the content is not read.
-func (c *collector) look(name string) (journal.State, error) { return c.places.Look(name) }
+// look is what a name holds now; the content is not read. Names beside the journal are not counted.
+func (c *collector) look(name string) (journal.State, error) {
+	st, err := c.places.Look(name)
+	if err == nil && st.Kind == journal.File && st.Links > 1 {
+		for _, n := range c.apartOf[idOf(&st.Sig)] {
+			if c.isName(n, &st.Sig) {
+				st.Links--
+			}
+		}
+	}
+	return st, err
+}
+
+// isName reports whether what is kept beside the journal with a number is a name of a file.
+func (c *collector) isName(number uint64, file *journal.Sig) bool {
+	var st unix.Stat_t
+	return unix.Lstat(journal.ApartPath(c.dir, number), &st) == nil && st.Ino == file.Ino && st.Dev == file.Dev
+}
 
 // file opens a regular file for reading.
 func (c *collector) file(name string) (*os.File, error) {

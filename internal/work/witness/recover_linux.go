@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/ledger/known"
@@ -41,76 +39,15 @@ const patience = 5 * time.Second
 // report; began is the entry that the command began with. A journal that could not be
 // entered stays. Commands that still run are left alone.
 func Recover(ctx context.Context, o Options, enter func(began ledger.Entry, r Report) error) (done int, err error) {
-	sessions, err := os.ReadDir(filepath.Join(o.Dir, folder))
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return 0, err
-	}
-	var errs []error
-	for _, s := range sessions {
-		n, err := recoverSession(ctx, o, filepath.Join(o.Dir, folder, s.Name()), enter)
-		done += n
-		errs = append(errs, err)
-	}
-	_ = os.Remove(filepath.Join(o.Dir, folder)) // unless something is left
-	return done, errors.Join(errs...)
-}
-
-func recoverSession(ctx context.Context, o Options, dir string,
-	enter func(ledger.Entry, Report) error) (done int, err error) {
-	lock, err := os.OpenFile(filepath.Join(dir, claim.Name), os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // it ended just now
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if err == unix.EWOULDBLOCK {
-			return 0, nil // it lives
-		}
-		return 0, err
-	}
-	if claim.SameFile(lock, lock.Name()) != nil {
-		return 0, nil // it ended just now, and maybe another one has begun
-	}
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, err
-	}
-	var errs []error
-	left := false
-	for _, e := range list {
-		if !e.IsDir() {
-			continue
-		}
-		at := filepath.Join(dir, e.Name())
+	ended := func(at string) bool {
 		wait := patience
 		if strings.HasPrefix(filepath.Base(filepath.Dir(at)), outlive) {
 			wait = 0
 		}
-		if !supervise.Ended(ctx, at, wait) {
-			left = true
-			continue
-		}
-		entered, err := recoverOne(o, at, enter)
-		if err != nil {
-			errs, left = append(errs, err), true
-			continue
-		}
-		if entered {
-			done++
-		}
-		errs = append(errs, os.RemoveAll(at))
+		return supervise.Ended(ctx, at, wait)
 	}
-	if !left {
-		_ = os.Remove(lock.Name())
-		_ = os.Remove(dir)
-	}
-	return done, errors.Join(errs...)
+	finish := func(at string) (bool, error) { return recoverOne(o, at, enter) }
+	return claim.Left(filepath.Join(o.Dir, folder), ended, finish)
 }
 
 // lost is the note about a command whose journal is not there to be read.
@@ -260,6 +197,7 @@ func stateOf(v *ledger.Version) journal.State {
 // nothing.
 func (c *collector) replay(records []journal.Record, known told) {
 	var before map[string]*touched // the cut that was entered
+	last := false                  // it is the last that was
 	var shared map[fileID]bool
 	var less map[fileID]uint64
 	c.entered = known.names
@@ -267,7 +205,7 @@ func (c *collector) replay(records []journal.Record, known told) {
 		r := &records[i]
 		switch {
 		case r.Kind == journal.Cut && r.Number <= int64(known.cut):
-			before, shared = c.names, c.sharedFiles()
+			before, shared, last = c.names, c.sharedFiles(), r.Number == int64(known.cut)
 			c.all = false
 			clear(c.since)
 			c.reset()
@@ -276,13 +214,49 @@ func (c *collector) replay(records []journal.Record, known told) {
 		case r.Kind == journal.Cut:
 			before = nil
 			c.part++
-		case r.Kind == journal.StillOpen && before != nil:
+		case r.Kind == journal.StillOpen && before != nil && r.Path == "":
+			h := &held{State: r.Before}
+			for _, t := range before {
+				if t.kind == journal.File && t.file == idOf(&h.Sig) {
+					h = t.was
+				}
+			}
+			c.inItsPlace(h)
+		case r.Kind == journal.StillOpen && before != nil && c.stillHolds(r, before[r.Path], known.names[r.Path], last):
+		case r.Kind == journal.StillOpen && before != nil: // of an older journal, or under way
 			c.goesOn(before[r.Path], known.names[r.Path], shared)
 			c.linksOf(before[r.Path], less)
 		case r.Kind != journal.StillOpen:
 			c.take(r)
 		}
 	}
+}
+
+// stillHolds takes over a name that the command could change after a cut, with what is told of it there.
+// It is false where that is not what was entered.
+func (c *collector) stillHolds(r *journal.Record, before, entered *touched, last bool) bool {
+	is := &r.Before
+	t := touched{path: r.Path, kind: is.Kind, mode: is.Mode, links: is.Links, file: idOf(&is.Sig)}
+	t.was = &held{State: *is, path: r.Path}
+	switch {
+	case r.Number != journal.Looked, entered == nil && (before == nil || before.kind != is.Kind):
+		return false
+	case entered != nil && !last: // what it held then is not asked for
+	case entered != nil:
+		if t.was.image, t.was.done = entered.was.image, true; entered.kind != is.Kind {
+			return false
+		}
+	default:
+		// It may hold the like in another file.
+		if h := before.was; h.How != journal.Nowhere || idOf(&h.Sig) == t.file && h.Sig.Mtime == is.Sig.Mtime {
+			t.was = h
+		}
+		t.number, t.was.looked = before.number, false
+		c.keptNow(t.was)
+		c.held[t.number] = t.was // a question about it may have been open
+	}
+	c.goOn(&t, is.Links > 1)
+	return true
 }
 
 // less is how many names files lost before a cut, of those that they had when they were touched.
@@ -341,11 +315,7 @@ func (c *collector) goesOn(before, entered *touched, shared map[fileID]bool) {
 	default:
 		return
 	}
-	if c.names[t.path] == nil {
-		c.order = append(c.order, t.path)
-	}
-	c.names[t.path] = &t
-	c.share(&t, shared)
+	c.goOn(&t, shared[t.file])
 }
 
 // doubt says of each touched name whether somebody else changed it after the command

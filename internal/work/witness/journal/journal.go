@@ -45,7 +45,9 @@ const (
 	Foreign
 	// Cut: the records before were collected; Number counts the cuts.
 	Cut
-	// StillOpen: at the Cut before, the command had Path open for writing.
+	// StillOpen: at the Cut before, the command had Path open for writing. Before is what that held
+	// if Number is Looked; in older journals it is not known. Path is empty if it opened the file that
+	// Before names by a name that it does not have any more.
 	StillOpen
 	// Gap: changes of others may have been missed here.
 	Gap
@@ -64,6 +66,9 @@ const (
 	// permissions in Number.
 	Mode
 )
+
+// Looked is the Number of a StillOpen that tells what the name held.
+const Looked = 1
 
 // The ways in which a content is kept.
 const (

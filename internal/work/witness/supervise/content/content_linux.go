@@ -92,6 +92,42 @@ func (t *Thing) statx(dir int, name string, flags int) error {
 	return nil
 }
 
+// ErrSwapped says that something else has a name by now than a moment ago.
+const ErrSwapped = unix.EAGAIN
+
+// Pin lets open open what was looked at, as openat does with flags, so that it stays the same whatever its
+// name holds.
+func (t *Thing) Pin(open func(flags int) (int, error)) error {
+	small := t.State.Kind == journal.File && t.State.Sig.Size <= InlineLimit
+	fd, err := -1, error(unix.EACCES)
+	if small {
+		if fd, err = open(unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOATIME); err == unix.EPERM {
+			fd, err = open(unix.O_RDONLY | unix.O_NONBLOCK)
+		}
+	}
+	readable := err == nil
+	if err == unix.EACCES || err == unix.EAGAIN { // it may not be read, or somebody has a lease
+		fd, err = open(unix.O_PATH)
+	}
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO:
+		return ErrSwapped
+	default:
+		return err
+	}
+	now := Thing{FD: fd, Readable: readable}
+	if err = now.Stat(fd, ""); err == nil && now.ID != t.ID {
+		err = ErrSwapped
+	}
+	if err != nil {
+		now.Close()
+		return err
+	}
+	*t = now
+	return nil
+}
+
 // Fate is what will become of a content.
 type Fate int
 
@@ -105,8 +141,9 @@ const (
 // Keeper keeps contents: small ones where the caller writes what it knows of them, others
 // in files of its directory. It is for one goroutine at a time.
 type Keeper struct {
-	Dir   int // descriptor of the directory
-	apart int // how many files there are
+	Dir   int              // descriptor of the directory
+	apart int              // how many files there are
+	own   map[Inode]uint64 // how many of them are names of files that others have
 	link  [locate.PathMax]byte
 	small [InlineLimit + 1]byte
 }
@@ -177,8 +214,18 @@ func (k *Keeper) KeepLive(t *Thing) error {
 }
 
 func (k *Keeper) linkApart(t *Thing, name string) error {
-	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), k.Dir, name, unix.AT_SYMLINK_FOLLOW)
+	err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), k.Dir, name, unix.AT_SYMLINK_FOLLOW)
+	if err == nil {
+		if k.own == nil {
+			k.own = map[Inode]uint64{}
+		}
+		k.own[t.ID]++
+	}
+	return err
 }
+
+// Discount takes the names that the keeper gave to a file, which was just looked at, out of their number.
+func (k *Keeper) Discount(t *Thing) { t.State.Links -= min(t.State.Links, k.own[t.ID]) }
 
 func (k *Keeper) readInline(t *Thing) error {
 	fd := t.FD
@@ -323,5 +370,11 @@ func (k *Keeper) Part(number uint64, t *Thing) error {
 	if err := k.copyApart(in, word, t.State.Sig.Size); err != nil {
 		return err
 	}
-	return unix.Renameat(k.Dir, word, k.Dir, strconv.FormatUint(number, 10))
+	if err := unix.Renameat(k.Dir, word, k.Dir, strconv.FormatUint(number, 10)); err != nil {
+		return err
+	}
+	if k.own[t.ID] > 0 {
+		k.own[t.ID]--
+	}
+	return nil
 }

@@ -3,17 +3,8 @@ package held
 import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/endings"
 )
-
-// endingsOf counts how often a file with several names was closed by who had written it, for
-// one command. The kernel tells of each twice: in the directory of the name by which the file
-// was opened, if the command works there, and of the file itself. What only the latter tells
-// was done by a name that the command does not know.
-type endingsOf struct {
-	all   int // of the file itself
-	named int // at names that the command touched
-	late  int // that the command may yet close, although the name by which it opened it is gone
-}
 
 // linkedFile begins to count for a file that has, or is about to have, several names. n is one
 // of them.
@@ -26,7 +17,7 @@ func (c *call) linkedFile(s *spot, n *name) error {
 	}
 	n.linked = c.hub.tellApart(c.watch, s.FD)
 	if n.linked != 0 && c.counted[n.linked] == nil {
-		c.counted[n.linked] = &endingsOf{}
+		c.counted[n.linked] = &endings.Several{}
 		c.linked[s.ID] = n.linked
 	}
 	return nil
@@ -39,37 +30,27 @@ func (c *call) heard(s *spot) error {
 		return err
 	}
 	c.hub.tellApart(c.watch, s.FD)
-	return s.Stat(s.FD, "")
+	err := s.Stat(s.FD, "")
+	c.keeper.Discount(&s.Thing)
+	return err
 }
 
 // several reports whether a name holds a file that can be written by another name, too.
 func several(t *content.Thing) bool { return t.State.Kind == journal.File && t.State.Links > 1 }
 
-// closedAt is told that a file was closed at a name that the command touched.
-func (w *watch) closedAt(n *name) {
-	if e := w.counted[n.linked]; e != nil {
-		e.named++
-	}
-}
-
 // parted is told that a name no longer holds the file that it did; the command has that open
 // as often as writers says.
-func (w *watch) parted(linked int32, writers int) {
-	if e := w.counted[linked]; e != nil {
-		e.late += writers
-	}
-}
+func (w *watch) parted(linked int32, writers int) { w.counted[linked].Parted(writers) }
 
-// closedItself is told that a file itself was closed.
-func (w *watch) closedItself(linked int32) {
-	e := w.counted[linked]
-	if e == nil {
-		return
+// openUnnamed begins to count anew, and tells of the files that the command has open by names that went.
+func (w *watch) openUnnamed() (list []*journal.Record) {
+	for id, linked := range w.linked {
+		if w.counted[linked].Anew() > 0 {
+			list = append(list, &journal.Record{Kind: journal.StillOpen, Number: journal.Looked,
+				Before: journal.State{Kind: journal.File, Links: 2, Sig: journal.Sig{Dev: id.Dev, Ino: id.Ino, Born: id.Born}}})
+		}
 	}
-	if e.all++; e.all > e.named+e.late {
-		*e = endingsOf{}
-		w.foreignFile(linked)
-	}
+	return list
 }
 
 // foreignFile notes that somebody else wrote a file: then all its names are in doubt.

@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
 )
@@ -41,53 +40,28 @@ func (w *watch) Root(name string) (fd int, below string) {
 
 // look returns what a name holds now. The content is not read.
 func (w *watch) look(r *root, name, below string) (content.Thing, error) {
-	d := w.hub.dirs.Hold(w, locate.Parent(name))
-	if d == nil {
-		return content.Open(r.fd, below)
-	}
-	t := content.Thing{FD: -1}
-	err := t.Lstat(d.FD, locate.Base(name))
-	if err == unix.ENOENT || err == unix.ENOTDIR {
+	t, err := content.Thing{FD: -1}, error(nil)
+	if d := w.hub.dirs.Hold(w, locate.Parent(name)); d == nil {
+		t, err = content.Open(r.fd, below)
+	} else if err = t.Lstat(d.FD, locate.Base(name)); err == unix.ENOENT || err == unix.ENOTDIR {
 		return content.Thing{FD: -1}, nil
 	}
+	w.keeper.Discount(&t)
 	return t, err
 }
 
 // errSwapped says that something else has a name by now than a moment ago.
-const errSwapped = unix.EAGAIN
+const errSwapped = content.ErrSwapped
 
 // pin opens what was looked at, so that it stays the same whatever its name holds.
 func (c *call) pin(s *spot) error {
 	if s.FD >= 0 {
 		return nil
 	}
-	small := s.State.Kind == journal.File && s.State.Sig.Size <= content.InlineLimit
-	fd, err := -1, error(unix.EACCES)
-	if small {
-		if fd, err = c.openNow(s, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOATIME); err == unix.EPERM {
-			fd, err = c.openNow(s, unix.O_RDONLY|unix.O_NONBLOCK)
-		}
-	}
-	readable := err == nil
-	if err == unix.EACCES || err == unix.EAGAIN { // it may not be read, or somebody has a lease
-		fd, err = c.openNow(s, unix.O_PATH)
-	}
-	switch err {
-	case nil:
-	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO:
-		return errSwapped
-	default:
+	if err := s.Pin(func(flags int) (int, error) { return c.openNow(s, flags) }); err != nil {
 		return err
 	}
-	now := content.Thing{FD: fd, Readable: readable}
-	if err = now.Stat(fd, ""); err == nil && now.ID != s.ID {
-		err = errSwapped
-	}
-	if err != nil {
-		now.Close()
-		return err
-	}
-	s.Thing = now
+	c.keeper.Discount(&s.Thing)
 	return nil
 }
 

@@ -155,7 +155,9 @@ func (h *hub) take(e *unix.InotifyEvent, name []byte) {
 	switch {
 	case d == nil && e.Mask&unix.IN_CLOSE_WRITE != 0:
 		for _, w := range h.watches {
-			w.closedItself(e.Wd)
+			if w.counted[e.Wd].Itself() {
+				w.foreignFile(e.Wd)
+			}
 		}
 	case d == nil:
 	case e.Mask&unix.IN_IGNORED != 0:
@@ -225,7 +227,7 @@ func (h *hub) happened(path string, of notice) (done bool) {
 		}
 		linked, writers := n.linked, n.writers
 		if e == closed {
-			w.closedAt(n)
+			w.counted[n.linked].At()
 		}
 		switch {
 		case !done && n.expected(w, of):

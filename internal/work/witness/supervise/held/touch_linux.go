@@ -86,7 +86,7 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 	}
 	c.forget(t, f)
 	known := c.files[t.ID]
-	carried := known == nil && n.carried && need > looked
+	carried := known == nil && c.carried[t.ID] && need > looked
 	if known == nil && !carried { // the command made it: it held nothing before
 		return n, nil
 	}
@@ -101,9 +101,8 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 	return n, c.use(known, t, need, f)
 }
 
-// keepCarried keeps what a name touched before the last cut holds: Kerf may not enter that cut.
+// keepCarried keeps what a file holds that a name touched before the last cut held: Kerf may not enter that cut.
 func (c *call) keepCarried(n *name, t *content.Thing, need level, f content.Fate) error {
-	n.carried = false
 	c.touches++
 	known, lost := c.meet(n.path, t, need, n.fate(f))
 	if err := c.write(&journal.Record{Kind: journal.Touch, Path: n.path, Before: t.State, Number: c.touches}); err != nil {
@@ -155,7 +154,7 @@ func (c *call) first(n *name, p string, t *content.Thing, need level, f content.
 	if !again {
 		n = &name{path: p}
 	}
-	n.foreign, n.gone, n.closed, n.carried = false, false, content.Inode{}, false
+	n.foreign, n.gone, n.closed = false, false, content.Inode{}
 	n.counts(n.writers)
 	var known *file
 	var lost error

@@ -55,7 +55,7 @@ func (w *watch) writers(n *name) int {
 	if e == nil {
 		return n.writers
 	}
-	sum := e.late
+	sum := e.Late()
 	for _, other := range w.names {
 		if other.linked == n.linked {
 			sum += other.writers

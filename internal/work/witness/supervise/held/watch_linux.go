@@ -2,8 +2,10 @@ package held
 
 import (
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,7 +35,6 @@ type name struct {
 	linked      int32         // names the file here among those that have several names, or 0
 	there       *name         // where what it held is now, while that is passed on
 	read, under bool          // for inside: it was read, or a call is under way that may put something here
-	carried     bool          // it was touched before the last cut, and what it holds was not kept since
 }
 
 // Options are what is to be known of a command.
@@ -58,8 +59,9 @@ type Watch struct{ w watch }
 func (h *Hub) Watch(o Options) *Watch {
 	outer := &Watch{watch{hub: &h.h, listener: o.Listener, dirPath: o.Dir, keeper: content.Keeper{Dir: -1}, begin: o.Begin, ask: o.Ask,
 		names: map[string]*name{}, files: map[content.Inode]*file{}, wrote: map[content.Inode]journal.State{},
-		calls: map[uint32]*pending{}, ignored: map[string]bool{}, apartFrom: map[int32]bool{},
-		counted: map[int32]*endingsOf{}, linked: map[content.Inode]int32{}, done: make(chan struct{})}}
+		carried: map[content.Inode]bool{},
+		calls:   map[uint32]*pending{}, ignored: map[string]bool{}, apartFrom: map[int32]bool{},
+		counted: map[int32]*endings.Several{}, linked: map[content.Inode]int32{}, done: make(chan struct{})}}
 	w := &outer.w
 	for _, p := range o.Ignore {
 		w.ignored[p] = true
@@ -151,13 +153,15 @@ type watch struct {
 	text    [2 * listener.PageSize]byte
 	names   map[string]*name
 	// before are the names of the part of the journal that was cut, while Kerf reads them.
-	before  map[string]*name
-	files   map[content.Inode]*file
-	wrote   map[content.Inode]journal.State // what files were when the command closed them
+	before map[string]*name
+	files  map[content.Inode]*file
+	wrote  map[content.Inode]journal.State // what files were when the command closed them
+	// carried are the files at names that went on behind the last cut; what they hold was not kept since.
+	carried map[content.Inode]bool
 	touches int64
 	// apartFrom are the files whose notices are told apart.
 	apartFrom map[int32]bool
-	counted   map[int32]*endingsOf // those of them that have several names
+	counted   map[int32]*endings.Several // those of them that have several names
 	linked    map[content.Inode]int32
 	calls     map[uint32]*pending // the last call of each thread
 	turning   int                 // how many of them are about to give directories other names
@@ -167,6 +171,7 @@ type watch struct {
 	owed      bool  // it is not known whether its last calls are over
 	busy      bool  // it made a call since it was last asked for a sign
 	paused    bool
+	answering atomic.Bool // a call is about to go on
 	cuts      int64
 	done      chan struct{} // closed when nothing of the command runs any more
 }
@@ -247,8 +252,10 @@ func (w *watch) next() (came bool, err error) {
 		w.hub.drain()
 		p.held = false
 	}
+	w.answering.Store(true)
 	w.hub.mu.Unlock()
-	if !n.Answer(w.listener, errno) { // the call never went on
+	went := n.Answer(w.listener, errno)
+	if w.answering.Store(false); !went { // the call never went on
 		w.hub.mu.Lock()
 		w.settle(n.PID)
 		w.hub.mu.Unlock()
@@ -395,20 +402,45 @@ type refusedError struct{ path string }
 func (e *refusedError) Error() string { return "refused: " + e.path }
 
 // cut ends a part of the journal. What the command has open counts as touched, and so do
-// the names of the calls that are under way.
+// the names of the last call of each thread; those that can come to their end soon do so before.
 func (w *watch) cut() {
 	w.over()
 	w.paused = true
 	if w.journal == nil {
 		return
 	}
-	w.cuts++
 	open := make(map[string]*name)
+	w.lastCalls(open)
+	for w.answering.Load() {
+		runtime.Gosched()
+	}
+	w.outlast(func(*pending) bool { return true })
+	w.hub.drainAll()
+	w.lastCalls(open)
+	w.cuts++
 	for p, n := range w.names {
 		if n.writers > 0 {
 			open[p] = n
 		}
 	}
+	if len(open) == 0 {
+		w.closings()
+	}
+	clear(w.wrote)
+	clear(w.carried)
+	records := append([]*journal.Record{{Kind: journal.Cut, Number: w.cuts}}, w.openUnnamed()...)
+	for p, n := range open {
+		n.foreign = false
+		n.counts(n.writers)
+		records = append(records, w.stillOpen(p))
+	}
+	w.write(records...)
+	w.before, w.names = w.names, open
+	clear(w.files)
+}
+
+// lastCalls adds the names of the last calls of all threads.
+func (w *watch) lastCalls(open map[string]*name) {
 	for _, p := range w.calls {
 		for _, n := range p.names {
 			if w.names[n.path] == n {
@@ -416,22 +448,20 @@ func (w *watch) cut() {
 			}
 		}
 	}
-	if len(open) == 0 {
-		w.closings()
+}
+
+// stillOpen tells what a name holds that the command may change behind a cut.
+func (w *watch) stillOpen(p string) *journal.Record {
+	r := &journal.Record{Kind: journal.StillOpen, Path: p}
+	if root, below := w.find(p); root != nil {
+		t, err := w.look(root, p, below)
+		if err == nil {
+			r.Before, r.Number = t.State, journal.Looked
+			w.carried[t.ID] = true
+		}
+		t.Close()
 	}
-	clear(w.wrote)
-	for _, e := range w.counted {
-		*e = endingsOf{}
-	}
-	records := []*journal.Record{{Kind: journal.Cut, Number: w.cuts}}
-	for p, n := range open {
-		n.foreign, n.carried = false, true
-		n.counts(n.writers)
-		records = append(records, &journal.Record{Kind: journal.StillOpen, Path: p})
-	}
-	w.write(records...)
-	w.before, w.names = w.names, open
-	clear(w.files)
+	return r
 }
 
 // over forgets the calls of threads that are not there any more: they came to their end.
@@ -469,7 +499,7 @@ func (w *watch) overdue() {
 func (w *watch) closings() {
 	var records []*journal.Record
 	for p, n := range w.names {
-		if s, ok := w.wrote[n.closed]; ok {
+		if s, ok := w.wrote[n.closed]; ok && w.writers(n) == 0 {
 			records = append(records, &journal.Record{Kind: journal.Closed, Path: p,
 				Before: journal.State{Kind: journal.File, Sig: s.Sig, Mode: s.Mode}})
 		}
@@ -533,17 +563,15 @@ func (w *watch) closeAll() {
 
 // Ended waits until nothing of the command runs any more, at most for d.
 func (o *Watch) Ended(d time.Duration) bool {
-	over := time.NewTimer(d)
-	defer over.Stop()
-	select {
-	case <-o.w.done:
-		return true
-	case <-over.C:
-	}
 	select { // both may be true
 	case <-o.w.done:
 		return true
 	default:
+	}
+	select {
+	case <-o.w.done:
+		return true
+	case <-time.After(d):
 		return false
 	}
 }

@@ -87,6 +87,7 @@ type collector struct {
 	nowhere map[fileID][]*held     // whose content was not kept yet
 	files   map[fileID]*held       // as they were touched first
 	wrote   map[fileID]journal.Sig // when the command closed them
+	apartOf map[fileID][]uint64    // the numbers of what is kept beside the journal, ever
 	asked   map[fileID][]asked     // the permissions that the command gave them, ever
 	resets  int
 	entered map[string]*touched // what the ledger has of names already, when a command is recovered
@@ -97,6 +98,7 @@ type collector struct {
 	loaded  []*delta.Image // with their contents, of size bytes together
 	size    int64
 	open    map[string]bool // after the last cut
+	unnamed map[fileID]bool // that are open then by a name that they do not have any more
 	notes   []string
 	gaps    []ledger.Gap
 	unknown delta.Set
@@ -130,7 +132,8 @@ func (c *collector) reached(m Moment) {
 
 func newCollector(dir string, roots []string, s Store) *collector {
 	c := &collector{dir: dir, roots: roots, store: s, places: newPlaces(roots), posts: map[string]*delta.Image{},
-		asked: map[fileID][]asked{}, open: map[string]bool{}, finals: map[string]journal.Sig{}, since: map[string]bool{}}
+		apartOf: map[fileID][]uint64{}, asked: map[fileID][]asked{}, open: map[string]bool{},
+		unnamed: map[fileID]bool{}, finals: map[string]journal.Sig{}, since: map[string]bool{}}
 	c.reset()
 	return c
 }
@@ -151,6 +154,9 @@ func (c *collector) reset() {
 
 // take takes in one record.
 func (c *collector) take(r *journal.Record) {
+	if s := &r.Before; s.Kind == journal.File && (s.How == journal.Apart || s.How == journal.Live) {
+		c.apartOf[idOf(&s.Sig)] = append(c.apartOf[idOf(&s.Sig)], s.Number)
+	}
 	switch r.Kind {
 	case journal.Began:
 		c.began = r.Number
@@ -180,7 +186,9 @@ func (c *collector) take(r *journal.Record) {
 		}
 		c.notes = append(c.notes, "changes by others may have been missed: "+r.Why)
 	case journal.StillOpen:
-		c.open[r.Path] = true
+		if c.open[r.Path] = true; r.Path == "" {
+			c.unnamed[idOf(&r.Before.Sig)] = true
+		}
 	case journal.Closed:
 		if t := c.names[r.Path]; t != nil {
 			t.closed = r.Before
@@ -292,7 +300,8 @@ func (c *collector) keptNow(now *held) {
 	id := idOf(&now.Sig)
 	if now.How == journal.Prefix {
 		for _, h := range c.nowhere[id] {
-			if h.How == journal.Nowhere && h.Sig.Size == now.Sig.Size && h.Sig.Mtime == now.Sig.Mtime {
+			kept := h.How == journal.Nowhere || h.How == journal.Apart && c.isName(h.Number, &h.Sig)
+			if kept && h.Sig.Size == now.Sig.Size && h.Sig.Mtime == now.Sig.Mtime {
 				h.How = journal.Prefix
 			}
 		}
@@ -456,7 +465,7 @@ func (c *collector) contents() (still bool) {
 		if t.spared = t.spare(); t.spared {
 			continue
 		}
-		open := c.open[p] || t.now.Links > 1 && c.openFile(idOf(&t.now.Sig))
+		open := c.open[p] || c.unnamed[idOf(&t.now.Sig)] || t.now.Links > 1 && c.openFile(idOf(&t.now.Sig))
 		if t.post = c.after(p); t.post.writer && !open {
 			t.foreign = true
 		}
@@ -501,20 +510,34 @@ func (c *collector) carryOver(open, told map[string]bool, kinds map[string]journ
 		st := kinds[p]
 		t := &touched{path: p, was: &held{State: st, path: p, image: img, done: true}, kind: st.Kind, mode: st.Mode,
 			file: idOf(&st.Sig), foreign: c.all || c.since[p], unheard: !told[p]}
-		c.names[p] = t
-		c.order = append(c.order, p)
-		c.share(t, shared)
+		c.goOn(t, shared[t.file])
 	}
 }
 
-// share lets a name that goes on to be touched be one of a file that is changed in place, if
-// it was.
-func (c *collector) share(t *touched, shared map[fileID]bool) {
-	if shared[t.file] && t.was.Kind == journal.File {
-		number := int64(-1 - len(c.inPlace)) // no touch has it
-		c.held[number] = t.was
-		c.inPlace = append(c.inPlace, number)
+// goOn takes over a name that goes on to be touched. If its file is shared, it may be changed in place by
+// another name.
+func (c *collector) goOn(t *touched, shared bool) {
+	if c.names[t.path] == nil {
+		c.order = append(c.order, t.path)
 	}
+	c.names[t.path] = t
+	if t.was.Kind != journal.File {
+		return
+	}
+	if t.was.done {
+		t.was.part = -1
+		c.files[t.file] = t.was // by whatever name it is touched next
+	}
+	if shared {
+		c.inItsPlace(t.was)
+	}
+}
+
+// inItsPlace takes a file for one that is changed in place.
+func (c *collector) inItsPlace(h *held) {
+	number := int64(-1 - len(c.inPlace)) // no touch has it
+	c.held[number] = h
+	c.inPlace = append(c.inPlace, number)
 }
 
 // await takes names over that were not told of yet.
@@ -533,6 +556,9 @@ func (c *collector) await(names []*touched) {
 
 // openFile reports whether the command still has a file open for writing.
 func (c *collector) openFile(id fileID) bool {
+	if c.unnamed[id] {
+		return true
+	}
 	for p := range c.open {
 		if t := c.names[p]; t != nil && t.now.Kind == journal.File && idOf(&t.now.Sig) == id {
 			return true

@@ -67,8 +67,8 @@ func (c *collector) report(seen func()) Report {
 			were[p] = t.now
 		}
 	}
-	c.open = map[string]bool{}
 	shared := c.sharedFiles()
+	c.open, c.unnamed = map[string]bool{}, map[fileID]bool{}
 	c.reset()
 	c.carryOver(open, told, were, shared)
 	c.await(waiting)
@@ -319,7 +319,7 @@ func (c *collector) otherName(o other, s *sorter) {
 
 // alike lets all names of a file be open of which one is.
 func (c *collector) alike() {
-	files := map[fileID]bool{}
+	files := maps.Clone(c.unnamed)
 	for p := range c.open {
 		if t := c.names[p]; t != nil && t.now.Kind == journal.File {
 			files[idOf(&t.now.Sig)] = true
@@ -342,7 +342,7 @@ func idOf(s *journal.Sig) fileID { return fileID{s.Dev, s.Ino, s.Born} }
 
 // sharedFiles are those that are changed in place and have more names than one.
 func (c *collector) sharedFiles() map[fileID]bool {
-	files := map[fileID]bool{}
+	files := maps.Clone(c.unnamed)
 	for _, n := range c.inPlace {
 		if h := c.held[n]; h != nil {
 			files[idOf(&h.Sig)] = true
