@@ -69,6 +69,9 @@ func perform(script string) int {
 		newActor(i).all(p.Lists[i])
 		return 0
 	}
+	if os.Getenv("KERF_TEST_MEETINGS") != "" {
+		meetings() // before there is a last call of a list
+	}
 	var wg sync.WaitGroup
 	for i := range p.Lists {
 		wg.Go(func() {

@@ -86,7 +86,7 @@ func (c *call) touched(s *spot, need level, f content.Fate) (*name, error) {
 	}
 	c.forget(t, f)
 	known := c.files[t.ID]
-	carried := known == nil && c.carried[t.ID] && need > looked
+	carried := known == nil && c.carried[t.ID] && (need > looked || f == content.Written)
 	if known == nil && !carried { // the command made it: it held nothing before
 		return n, nil
 	}
