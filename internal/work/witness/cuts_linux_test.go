@@ -16,6 +16,7 @@ import (
 	"kerf/internal/work/witness"
 	"kerf/internal/work/witness/enter"
 	"kerf/internal/work/witness/journal"
+	"kerf/internal/work/witness/supervise"
 )
 
 // atCut is what a name, s/x, is at a cut: what there was, and what the command did.
@@ -190,7 +191,7 @@ func TestWhatANameHeldAtACutIsKnownAfterAKill(t *testing.T) {
 			if only := os.Getenv("KERF_TEST_CUT"); only != "" {
 				all = slices.DeleteFunc(all, func(c cutPlay) bool { return c.state+" / "+c.then != only })
 			} else if os.Getenv("KERF_LONG") == "" {
-				all = slices.DeleteFunc(all, func(cutPlay) bool { i++; return i%5 != 0 })
+				all = slices.DeleteFunc(all, func(cutPlay) bool { i++; return i%9 != 0 })
 			}
 			t.Run(look+", killed "+kill, func(t *testing.T) { playCuts(t, all, look, kill) })
 		}
@@ -250,14 +251,14 @@ func playCuts(t *testing.T, all []cutPlay, look, kill string) {
 	meet.over.Store(1)
 	await(2)
 	collect(looks[look][1])
-	if kill == "Kerf" {
+	if kill == "Kerf" || kill == older {
 		if err := s.w.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	meet.over.Store(2)
 	await(3)
-	if kill != "Kerf" {
+	if kill != "Kerf" && kill != older {
 		s.signed()
 		s.killHelper()
 	}
@@ -278,6 +279,11 @@ func playCuts(t *testing.T, all []cutPlay, look, kill string) {
 		_ = x.End(func(r witness.Report) bool { return add(r) == nil })
 	case "both, in the middle of a record":
 		tear(t, s)
+		fallthrough
+	case older:
+		if kill == older {
+			age(t, s)
+		}
 		fallthrough
 	default:
 		o := witness.Options{Dir: s.home, Roots: []string{s.root}, Ledger: s.ledger, Store: s.store}
@@ -327,6 +333,55 @@ func (s *stage) journal() string {
 		s.Fatal(files, err)
 	}
 	return files[0]
+}
+
+// older says that the journal is one of an older Kerf.
+const older = "Kerf, an older one"
+
+// TestAnOlderJournalIsRead: its records of what the command could change behind a cut tell the names alone.
+func TestAnOlderJournalIsRead(t *testing.T) {
+	all := slices.DeleteFunc(cuts(), func(c cutPlay) bool {
+		return !slices.Contains([]string{"open / written on", "grown / grown", "made, open / written on", "written / replaced",
+			"linked, open / nothing", "replaced / moved with its directory", "a directory / its other name grown"}, c.state+" / "+c.then)
+	})
+	playCuts(t, all, "entered", older)
+}
+
+// age makes an older journal of the only one.
+func age(t *testing.T, s *stage) {
+	t.Helper()
+	dir, fresh := filepath.Dir(s.journal()), filepath.Join(t.TempDir(), "fresh")
+	if !supervise.Ended(context.Background(), dir, time.Minute) {
+		t.Fatal("the helper goes on")
+	}
+	r, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	list, whole, err := r.Next()
+	if err != nil || !whole {
+		t.Fatal(whole, err)
+	}
+	w, err := journal.Create(fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for i := range list {
+		if x := &list[i]; x.Kind == journal.StillOpen {
+			x.Number, x.Before, told = 0, journal.State{}, told+1
+		}
+		if err := w.Write(&list[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil || told == 0 {
+		t.Fatal(err, told)
+	}
+	if err := os.Rename(filepath.Join(fresh, journal.Name), s.journal()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // tear puts the half of a record behind the last one of a journal.
