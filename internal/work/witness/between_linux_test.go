@@ -196,6 +196,59 @@ func TestAFileThatTwoHaveOpenAtACut(t *testing.T) {
 	}
 }
 
+// TestAFileThatIsOpenByANameThatWentAtALook: the command has it open, and it has another name, which somebody
+// else may use.
+func TestAFileThatIsOpenByANameThatWentAtALook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		writes, closes bool
+		want           string
+	}{
+		"nobody else":         {false, false, "proven d/h: 1 > 12\nproven h: 1 > -"},
+		"another wrote it":    {true, true, "proven h: 1 > -\nunproven d/h: 1 > 12mine"},
+		"another has it open": {true, false, "proven h: 1 > -\nunproven d/h: 1 > 12mine"},
+		"another had it open": {false, true, "proven h: 1 > -\nunproven d/h: 1 > 12"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "")
+			b.write("h", "1")
+			b.write("d/x", "")
+			if err := os.Link(filepath.Join(b.root, "h"), filepath.Join(b.root, "d/h")); err != nil {
+				t.Fatal(err)
+			}
+			x, cmd, out, box := b.start("exec 3>>h; rm h; printf 2 >&3; : > ready; while [ ! -e go ]; do sleep 0.01; done; exec 3>&-")
+			b.await("ready")
+			if c.writes || c.closes {
+				f, err := os.OpenFile(filepath.Join(b.root, "d/h"), os.O_WRONLY|os.O_APPEND, 0)
+				if err == nil && c.writes {
+					_, err = f.WriteString("mine")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.closes {
+					f.Close()
+				}
+				defer f.Close()
+			}
+			got := ""
+			if err := x.Collect(func(r witness.Report) { got = b.told(r) }); err != nil {
+				t.Fatal(err)
+			}
+			b.write("go", "")
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			box.Close()
+			b.end(x)
+			if got = strings.TrimSpace(strings.Replace(got, "proven ready: - > \n", "", 1)); strings.TrimSuffix(got, "\nproven ready: - >") != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
 // TestWhatSomebodyWasWritingIsKeptWhole: a command removes or replaces a file while another
 // program is in the middle of writing it anew.
 func TestWhatSomebodyWasWritingIsKeptWhole(t *testing.T) {

@@ -176,6 +176,9 @@ func (c *collector) take(r *journal.Record) {
 		clear(c.since)
 	case journal.Foreign:
 		c.since[r.Path] = true
+		if r.Path == "" {
+			c.foreignFile(idOf(&r.Before.Sig))
+		}
 		if t := c.names[r.Path]; t != nil && !t.foreign {
 			t.foreign, t.gone, t.elsewhere = true, r.Gone, r.Why != ""
 		}
@@ -213,6 +216,14 @@ func (c *collector) take(r *journal.Record) {
 		c.finals[r.Path] = r.Before.Sig
 	case journal.End:
 		c.ended = true
+	}
+}
+
+// foreignFile lets all names of a file be in doubt which the command has open by none.
+func (c *collector) foreignFile(id fileID) {
+	delete(c.unnamed, id)
+	for _, t := range c.names {
+		t.foreign = t.foreign || t.now.Kind == journal.File && idOf(&t.now.Sig) == id
 	}
 }
 

@@ -41,7 +41,8 @@ const (
 	// has more names than one.
 	InPlace
 	// Foreign: somebody else changed Path after it was touched. Gone says that the
-	// command had removed it before. Why is not empty if what it made may be elsewhere.
+	// command had removed it before. Why is not empty if what it made may be elsewhere. Path is empty of
+	// a file that the command has open by a name that went; Before names it.
 	Foreign
 	// Cut: the records before were collected; Number counts the cuts.
 	Cut

@@ -46,11 +46,16 @@ func (w *watch) parted(linked int32, writers int) { w.counted[linked].Parted(wri
 func (w *watch) openUnnamed() (list []*journal.Record) {
 	for id, linked := range w.linked {
 		if w.counted[linked].Anew() > 0 {
-			list = append(list, &journal.Record{Kind: journal.StillOpen, Number: journal.Looked,
-				Before: journal.State{Kind: journal.File, Links: 2, Sig: journal.Sig{Dev: id.Dev, Ino: id.Ino, Born: id.Born}}})
+			list = append(list, unnamed(journal.StillOpen, id))
 		}
 	}
 	return list
+}
+
+// unnamed is a record of a file that is not told by a name.
+func unnamed(kind journal.Kind, id content.Inode) *journal.Record {
+	return &journal.Record{Kind: kind, Number: journal.Looked,
+		Before: journal.State{Kind: journal.File, Sig: journal.Sig{Dev: id.Dev, Ino: id.Ino, Born: id.Born}}}
 }
 
 // foreignFile notes that somebody else wrote a file: then all its names are in doubt.

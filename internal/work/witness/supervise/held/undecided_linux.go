@@ -31,6 +31,12 @@ func (w *watch) writables() (list []*others.File) {
 			list = append(list, w.writable(n, &t))
 		}
 	}
+	for id, linked := range w.linked {
+		if e := w.counted[linked]; e.Left() > 0 {
+			list = append(list, &others.File{ID: id, Counted: true, Opened: true, Writers: e.Left, Opening: func() bool { return false },
+				Doubt: func() { w.write(unnamed(journal.Foreign, id)); e.Parted(-e.Late()) }})
+		}
+	}
 	return list
 }
 

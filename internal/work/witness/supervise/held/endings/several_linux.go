@@ -39,8 +39,11 @@ func (s *Several) Itself() (others bool) {
 // Late is how often the command may have it open by names that went.
 func (s *Several) Late() int { return s.late }
 
+// Left is Late without what was closed since by a name that the command does not know.
+func (s *Several) Left() int { return max(0, s.late-max(0, s.all-s.named)) }
+
 // Anew begins to count anew, and returns Late.
 func (s *Several) Anew() (late int) {
-	*s = Several{late: max(0, s.late-max(0, s.all-s.named))}
+	*s = Several{late: s.Left()}
 	return s.late
 }
