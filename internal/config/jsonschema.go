@@ -7,6 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"kerf/internal/config/schema"
+	"kerf/internal/text/order"
 )
 
 // JSONSchema is the JSON schema of config.toml, for editors. It comes from the
@@ -31,6 +32,6 @@ func JSONSchema() *jsonschema.Schema {
 func settingsSchema() *jsonschema.Schema {
 	s := schema.JSON(reflect.TypeFor[Config](), foreign())
 	s.Properties["web_search"] = s.Properties["tools"].Properties["web_search"].CloneSchemas()
-	s.PropertyOrder = slices.Insert(s.PropertyOrder, slices.Index(s.PropertyOrder, "projects")+1, "web_search")
+	s.PropertyOrder = order.Insert(s.PropertyOrder, slices.Index(s.PropertyOrder, "projects")+1, "web_search")
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"kerf/internal/model"
+	"kerf/internal/text/order"
 )
 
 // maxKept bounds how many conversations keep their encoding.
@@ -146,7 +147,7 @@ func (c *Cache) take(key string) *encoded {
 }
 
 func (c *Cache) put(e *encoded) {
-	c.recent = slices.Insert(c.recent, 0, e)
+	c.recent = order.Insert(c.recent, 0, e)
 	if len(c.recent) > maxKept {
 		c.recent = slices.Delete(c.recent, maxKept, len(c.recent))
 	}

@@ -1,7 +1,7 @@
-// Package order sorts lists of structs, and puts one into its place.
+// Package order sorts lists of structs, and puts what is new into its place.
 //
-// It does what [slices.SortFunc], [slices.SortStableFunc] and [slices.Insert] do. Those are
-// compiled once for each type, which takes some 20 KB of the program each, 3 the last; these
+// It does what [slices.SortFunc], [slices.SortStableFunc], [slices.Insert] and [slices.Replace] do. Those
+// are compiled once for each type, which takes some 20 KB of the program each, 3 the last two; these
 // take 300 bytes. The sorts are half as fast, so long lists that are sorted often, and lists of
 // strings, numbers and pointers, which share their code, are better off with the others.
 package order
@@ -24,4 +24,16 @@ func Insert[T any](list []T, at int, one T) []T {
 	copy(list[at+1:], list[at:])
 	list[at] = one
 	return list
+}
+
+// Replace puts others in the place of those from one to another, not the last, into a list, whose array
+// it may use and which they are not part of, and returns the list.
+func Replace[T any](list []T, from, to int, others []T) []T {
+	n, end := len(list), from+len(others)
+	for range end - to {
+		list = append(list, others[0])
+	}
+	copy(list[end:], list[to:n])
+	copy(list[from:], others)
+	return list[:end+n-to]
 }

@@ -26,6 +26,32 @@ func TestInsertIsTheStandardLibrarys(t *testing.T) {
 	}
 }
 
+// TestReplaceIsTheStandardLibrarys: each part by fewer, as many and more, with room behind the list and without.
+func TestReplaceIsTheStandardLibrarys(t *testing.T) {
+	list := func(n, room int) []pair {
+		l := make([]pair, n, n+room)
+		for i := range l {
+			l[i].at = i
+		}
+		return l
+	}
+	others := []pair{{1, 1}, {2, 2}, {3, 3}}
+	for n := range 6 {
+		for from := range n + 1 {
+			for to := from; to <= n; to++ {
+				for k := range len(others) + 1 {
+					want := slices.Replace(list(n, 0), from, to, others[:k]...)
+					for _, room := range []int{0, 1, 9} {
+						if got := Replace(list(n, room), from, to, others[:k]); !slices.Equal(got, want) {
+							t.Errorf("%d to %d of %d by %d: %v, not %v", from, to, n, k, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 type pair struct{ key, at int }
 
 // TestAsTheStandardLibrary: the same lists come out.

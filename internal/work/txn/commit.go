@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/order"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
@@ -196,7 +197,7 @@ func (j *job) stage() error {
 		}
 	}
 	put := func() error { return j.w.Store.PutAll(contents, j.w.Durable) }
-	tasks = slices.Insert(tasks, 0, put)
+	tasks = order.Insert(tasks, 0, put)
 	if j.w.Durable && !j.many() {
 		return j.w.together(tasks, flushesAtOnce)
 	}

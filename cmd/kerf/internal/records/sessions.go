@@ -20,6 +20,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/sessions/export"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -402,7 +403,7 @@ func sessionsExport(p *program.Program) *cobra.Command {
 }
 
 // formats are those of an export; the page of HTML is drawn by the browser's pages.
-func formats() []string { return slices.Insert(export.Formats(), 1, "html") }
+func formats() []string { return order.Insert(export.Formats(), 1, "html") }
 
 // formatOf is the format that the name of a file says.
 func formatOf(name string) string {

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/front/tui/humanize"
 	"kerf/internal/front/tui/style"
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -92,7 +93,7 @@ func (c *Conversation) Follow(before *Conversation, heading string) {
 		return []style.Line{style.Line{style.S(style.Border, "── "), style.Bold(style.Heading, heading),
 			style.S(style.Border, " ──")}.Cut(f.Width)}
 	}}
-	c.entries = slices.Insert(c.entries, c.done, head)
+	c.entries = order.Insert(c.entries, c.done, head)
 }
 
 // Ask tells that a question about a call is open, Answered that it is not any more.

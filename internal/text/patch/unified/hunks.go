@@ -3,8 +3,9 @@ package unified
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
+
+	"kerf/internal/text/order"
 )
 
 // image is a text while hunks are applied to it. Lines keep their line feeds.
@@ -217,8 +218,8 @@ func (img *image) replace(at int, w piece) {
 	for i := range done {
 		done[i] = true
 	}
-	img.lines = slices.Replace(img.lines, at, at+len(w.old), w.new...)
-	img.done = slices.Replace(img.done, at, at+len(w.old), done...)
+	img.lines = order.Replace(img.lines, at, at+len(w.old), w.new)
+	img.done = order.Replace(img.done, at, at+len(w.old), done)
 }
 
 // misfit says why a hunk does not apply.

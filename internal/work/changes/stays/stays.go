@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/repo"
@@ -79,11 +80,11 @@ func lines(m ledger.HeadMove, now ledger.Head, steps []commit.Step) (list []stri
 	}
 	onlyCommits := len(list) > 0 && len(list) == len(steps) && from.Branch == to.Branch
 	if len(list) > 0 {
-		list = slices.Insert(list, 0, "note: what was committed during that turn stays committed:")
+		list = order.Insert(list, 0, "note: what was committed during that turn stays committed:")
 	}
 	if !onlyCommits {
 		moved := fmt.Sprintf("note: HEAD moved during that turn, and stays: %s -> %s", text(from), text(to))
-		list = slices.Insert(list, 0, moved)
+		list = order.Insert(list, 0, moved)
 	}
 	const keep = "hint: to put HEAD back and keep the files: "
 	switch {

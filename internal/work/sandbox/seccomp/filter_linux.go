@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/text/order"
 )
 
 // Reach is what differs between sandboxes.
@@ -320,7 +322,7 @@ func stretches(verdicts map[uint32]program) []stretch {
 	for n := range verdicts {
 		numbers = append(numbers, n)
 	}
-	slices.SortFunc(numbers, cmp.Compare)
+	order.By(numbers, cmp.Compare[uint32])
 	all := []stretch{{0, returns(enosys)}}
 	put := func(from uint32, verdict program) {
 		last := &all[len(all)-1]

@@ -27,12 +27,12 @@ const (
 // has no such argument; a directory then is the working directory.
 type Form struct {
 	Op       Op
-	Dir      int // descriptor of the directory, or the descriptor itself
-	Path     int
-	Dir2     int // of the second name
-	Path2    int
-	Flags    int
-	Fixed    uint64 // flags of calls that have no argument for them
+	Dir      int8 // descriptor of the directory, or the descriptor itself
+	Path     int8
+	Dir2     int8 // of the second name
+	Path2    int8
+	Flags    int8
+	Fixed    uint32 // flags of calls that have no argument for them
 	Writes   bool   // only reported when Flags has a bit of WriteFlags
 	IfEquals bool   // only reported when the argument Flags is Fixed
 }
@@ -45,32 +45,42 @@ const tmpfile = unix.O_TMPFILE &^ unix.O_DIRECTORY
 
 const no = -1
 
+// numbered is the form of the call with a number. A list of them is made with the program, a map at each start.
+type numbered struct {
+	number uint32
+	Form
+}
+
 // common are the calls that all machines have.
-var common = map[uint32]Form{
-	unix.SYS_OPENAT:    {Op: Open, Dir: 0, Path: 1, Path2: no, Flags: 2, Writes: true},
-	unix.SYS_UNLINKAT:  {Op: Unlink, Dir: 0, Path: 1, Path2: no, Flags: 2},
-	unix.SYS_RENAMEAT2: {Op: Rename, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: 4},
-	unix.SYS_RENAMEAT:  {Op: Rename, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: no},
-	unix.SYS_MKDIRAT:   {Op: Mkdir, Dir: 0, Path: 1, Path2: no, Flags: no},
-	unix.SYS_LINKAT:    {Op: Link, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: 4},
-	unix.SYS_SYMLINKAT: {Op: Create, Dir: 1, Path: 2, Path2: no, Flags: no},
-	unix.SYS_MKNODAT:   {Op: Create, Dir: 0, Path: 1, Path2: no, Flags: no},
-	unix.SYS_TRUNCATE:  {Op: Truncate, Dir: no, Path: 0, Path2: no, Flags: no},
-	unix.SYS_FCHMODAT:  {Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: no},
-	unix.SYS_FCHMODAT2: {Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: 3},
-	unix.SYS_FCHMOD:    {Op: Fchmod, Dir: 0, Path: no, Path2: no, Flags: no},
-	unix.SYS_FTRUNCATE: {Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no},
-	unix.SYS_FALLOCATE: {Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no},
-	unix.SYS_FCNTL: {Op: Setflags, Dir: 0, Path: no, Path2: no, Flags: 1, Fixed: unix.F_SETFL,
-		IfEquals: true},
+var common = []numbered{
+	{unix.SYS_OPENAT, Form{Op: Open, Dir: 0, Path: 1, Path2: no, Flags: 2, Writes: true}},
+	{unix.SYS_UNLINKAT, Form{Op: Unlink, Dir: 0, Path: 1, Path2: no, Flags: 2}},
+	{unix.SYS_RENAMEAT2, Form{Op: Rename, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: 4}},
+	{unix.SYS_RENAMEAT, Form{Op: Rename, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: no}},
+	{unix.SYS_MKDIRAT, Form{Op: Mkdir, Dir: 0, Path: 1, Path2: no, Flags: no}},
+	{unix.SYS_LINKAT, Form{Op: Link, Dir: 0, Path: 1, Dir2: 2, Path2: 3, Flags: 4}},
+	{unix.SYS_SYMLINKAT, Form{Op: Create, Dir: 1, Path: 2, Path2: no, Flags: no}},
+	{unix.SYS_MKNODAT, Form{Op: Create, Dir: 0, Path: 1, Path2: no, Flags: no}},
+	{unix.SYS_TRUNCATE, Form{Op: Truncate, Dir: no, Path: 0, Path2: no, Flags: no}},
+	{unix.SYS_FCHMODAT, Form{Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: no}},
+	{unix.SYS_FCHMODAT2, Form{Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: 3}},
+	{unix.SYS_FCHMOD, Form{Op: Fchmod, Dir: 0, Path: no, Path2: no, Flags: no}},
+	{unix.SYS_FTRUNCATE, Form{Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no}},
+	{unix.SYS_FALLOCATE, Form{Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no}},
+	{unix.SYS_FCNTL, Form{Op: Setflags, Dir: 0, Path: no, Path2: no, Flags: 1, Fixed: unix.F_SETFL,
+		IfEquals: true}},
 }
 
 // Of returns the form of a system call by its number; its Op is None for others.
 func Of(number uint32) Form {
-	if f, ok := common[number]; ok {
-		return f
+	for _, table := range [][]numbered{common, own} {
+		for i := range table {
+			if table[i].number == number {
+				return table[i].Form
+			}
+		}
 	}
-	return own[number]
+	return Form{}
 }
 
 // absent are calls that are answered as by a kernel that does not have them: programs
@@ -109,8 +119,9 @@ func Filter() []unix.SockFilter {
 		equal(n, 0, 1)
 		ret(enosys)
 	}
-	for _, table := range []map[uint32]Form{common, own} {
-		for n, f := range table {
+	for _, table := range [][]numbered{common, own} {
+		for _, f := range table {
+			n := f.number
 			switch {
 			case f.Writes:
 				equal(n, 0, 4)
@@ -121,7 +132,7 @@ func Filter() []unix.SockFilter {
 			case f.IfEquals:
 				equal(n, 0, 4)
 				load(offArgs + 8*uint32(f.Flags))
-				equal(uint32(f.Fixed), 0, 1)
+				equal(f.Fixed, 0, 1)
 				ret(notify)
 				ret(allow)
 			default:

@@ -8,4 +8,4 @@ const (
 )
 
 // own are the calls that this machine has beside the common ones.
-var own = map[uint32]Form{}
+var own []numbered

@@ -8,4 +8,4 @@ const (
 	x32Bit     = 0
 )
 
-var own = map[uint32]Form{}
+var own []numbered

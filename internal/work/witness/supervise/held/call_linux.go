@@ -32,7 +32,7 @@ type call struct {
 }
 
 // dir is the descriptor argument with an index, or the working directory.
-func (c *call) dir(arg int) int32 {
+func (c *call) dir(arg int8) int32 {
 	if arg < 0 {
 		return unix.AT_FDCWD
 	}
@@ -74,7 +74,7 @@ type spot struct {
 
 // at resolves the first or the second path of the call. The root of the result is nil
 // when the name lies outside.
-func (c *call) at(dir int, p string) (spot, error) {
+func (c *call) at(dir int8, p string) (spot, error) {
 	name, err := c.find1.Entry(c.caller, c.dir(dir), p)
 	if err != nil {
 		return spot{Thing: content.Thing{FD: -1}}, err
@@ -359,7 +359,7 @@ func (c *call) create() error {
 }
 
 // vacant is at for a name that is about to be made. The call fails if it is there.
-func (c *call) vacant(dir int, p string) (spot, error) {
+func (c *call) vacant(dir int8, p string) (spot, error) {
 	s, err := c.at(dir, p)
 	if err == nil && s.root != nil && s.State.Kind != journal.Absent {
 		err = c.meets(&s, unix.EEXIST)

@@ -317,7 +317,7 @@ func (w *watch) refusal(n *listener.Notice, err error) syscall.Errno {
 
 // read reads the arguments of the call.
 func (c *call) read() (err error) {
-	c.flags = c.form.Fixed
+	c.flags = uint64(c.form.Fixed)
 	if c.form.Flags >= 0 {
 		c.flags = c.notice.Args[c.form.Flags]
 	}
@@ -333,7 +333,7 @@ func (c *call) read() (err error) {
 }
 
 // readName reads an argument that is a path. An empty result is an empty path.
-func (w *watch) readName(n *listener.Notice, arg int) (string, error) {
+func (w *watch) readName(n *listener.Notice, arg int8) (string, error) {
 	return listener.ReadString(int(n.PID), n.Args[arg], &w.text)
 }
 
