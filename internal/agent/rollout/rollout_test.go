@@ -385,6 +385,7 @@ func TestRemoteWithoutPassword(t *testing.T) {
 		"https://host?x@y":          "https://host?x@y",
 		"https://host#x@y":          "https://host#x@y",
 		"https://@host/x":           "https://host/x",
+		"file:///a@b/c":             "file:///a@b/c",
 		"git@host:a/b.git":          "git@host:a/b.git",
 		"https://host/x@y":          "https://host/x@y",
 		"/a/path":                   "/a/path",
