@@ -50,10 +50,7 @@ type compiler struct {
 // compile returns the program that runs argv under p.
 func compile(p boundary.Plan, argv []string) *launch.Program {
 	c := &compiler{plan: p, sources: make(map[string]launch.Reg)}
-	c.Clone = namespaces
-	if !p.Network {
-		c.Clone |= unix.CLONE_NEWNET
-	}
+	c.Clone = cloned(p.Network)
 	c.Terminal = p.TTY
 	c.Argv = argv
 	c.Env = render.Environment(p, "kerf")
@@ -87,6 +84,14 @@ func compile(p boundary.Plan, argv []string) *launch.Program {
 	}
 	c.confine(seccomp.Filter(seccomp.Reach{Network: p.Network}))
 	return &c.Program
+}
+
+// cloned are the namespaces of a command with or without the network.
+func cloned(network bool) uint64 {
+	if network {
+		return namespaces
+	}
+	return namespaces | unix.CLONE_NEWNET
 }
 
 func (c *compiler) who() {

@@ -18,12 +18,17 @@ const looks, pause = 8, 10 * time.Millisecond
 // the two is a reason to look again: somebody else makes or deletes a repository in
 // a writable directory, for instance.
 func Prepare(ctx context.Context, p boundary.Policy, tty bool, argv []string) (*Box, error) {
+	return (*Ahead)(nil).Prepare(ctx, p, tty, argv)
+}
+
+// Prepare is [Prepare] for a launcher that runs, or none. The policy is the one it began with.
+func (a *Ahead) Prepare(ctx context.Context, p boundary.Policy, tty bool, argv []string) (*Box, error) {
 	for n := 1; ; n++ {
 		pl, err := p.Resolve()
 		var box *Box
 		if err == nil {
 			pl.TTY, pl.Witness = tty, p.Witness
-			if box, err = Wrap(ctx, pl, argv); err == nil {
+			if box, err = wrap(ctx, pl, argv, a); err == nil {
 				box.session = p.Session
 			}
 		}

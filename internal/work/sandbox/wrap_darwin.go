@@ -17,6 +17,13 @@ func Confined(p boundary.Plan) bool { return false }
 // Wrap makes argv ready to run under the plan; see the Linux version for the
 // contract. sandbox-exec becomes the command.
 func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
+	return wrap(ctx, p, argv, nil)
+}
+
+// Begin starts nothing before the plan is known.
+func Begin(ctx context.Context, p boundary.Policy) *Ahead { return nil }
+
+func wrap(ctx context.Context, p boundary.Plan, argv []string, _ *Ahead) (*Box, error) {
 	if p.Mode == boundary.FullAccess {
 		return bare(argv), nil
 	}

@@ -43,6 +43,11 @@ func Warning(ctx context.Context, locks string, avoid ...string) string {
 // command has ended, or when it is not started after all. Errors other than
 // [*UnavailableError] mean that the disk changed since Resolve.
 func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
+	return wrap(ctx, p, argv, nil)
+}
+
+// wrap is Wrap for a launcher that runs already, or none.
+func wrap(ctx context.Context, p boundary.Plan, argv []string, a *Ahead) (*Box, error) {
 	if p.Mode == boundary.FullAccess {
 		b := bare(argv)
 		if p.Witness == nil {
@@ -50,7 +55,10 @@ func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
 		}
 		return b, b.watch(p)
 	}
-	way, err := choose(ctx, p)
+	way, err := way{name: boundary.OwnLauncher}, error(nil)
+	if a == nil {
+		way, err = choose(ctx, p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +71,11 @@ func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
 	if p.LockDir != "" {
 		b.again = func() error { return way.again(context.WithoutCancel(ctx), p.LockDir) }
 	}
-	b.whole = whole.Prepare(p.Limits)
-	b.Cgroup = b.whole.Cgroup()
-	if err := b.fill(way, argv); err != nil {
+	if a == nil {
+		b.whole = whole.Prepare(p.Limits)
+		b.Cgroup = b.whole.Cgroup()
+	}
+	if err := b.fill(way, argv, a); err != nil {
 		b.plan.GitDirs = nil // nothing ran
 		b.Close()
 		return nil, err
@@ -75,11 +85,15 @@ func Wrap(ctx context.Context, p boundary.Plan, argv []string) (*Box, error) {
 
 // fill gets what the command needs, in the order in which it depends on each
 // other.
-func (b *Box) fill(w way, argv []string) (err error) {
+func (b *Box) fill(w way, argv []string, a *Ahead) (err error) {
 	var wg sync.WaitGroup
 	var unrendered error
 	wg.Go(func() { // it takes as long as the placeholders do
-		unrendered = w.render(b, argv)
+		if a == nil {
+			unrendered = w.render(b, argv)
+		} else {
+			_, unrendered = a.program.WriteAt(w.program(b.plan, argv).Encode(), 0)
+		}
 	})
 	b.lower, err = placeholders.Raise(b.plan)
 	if err == nil {
@@ -100,6 +114,8 @@ func (b *Box) fill(w way, argv []string) (err error) {
 		b.Files, b.stop = append(b.Files, socket), stop
 	}
 	switch {
+	case a != nil:
+		b.own(a)
 	case b.plan.Witness == nil:
 	case w.name == boundary.Bubblewrap:
 		return b.watch(b.plan)

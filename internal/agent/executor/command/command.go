@@ -98,6 +98,9 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 		return NotRun("the command was not run: %v", err)
 	}
 	began := time.Now()
+	if p.Process != nil {
+		return r.await(ctx, p, a, began)
+	}
 	// The process outlives the call when it is left running; await ends it else.
 	started, err := r.table.Start(context.WithoutCancel(ctx), p.spec)
 	if err != nil {

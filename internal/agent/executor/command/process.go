@@ -8,6 +8,7 @@ import (
 
 	"kerf/internal/agent/executor/outputlog"
 	"kerf/internal/agent/tool"
+	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"kerf/internal/work/sandbox"
 )
@@ -28,7 +29,8 @@ type process struct {
 // maxRefused bounds what is told of refused requests.
 const maxRefused = 5
 
-// prepare makes the sandbox of a command, which nothing was started in yet.
+// prepare makes the sandbox of a command. Where it can, it starts the launcher meanwhile, and
+// the command with that.
 func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*process, error) {
 	plan := r.o.Sandbox(o.Settings.Mode().Command(o.Unsandboxed))
 	plan.Cwd = a.Dir
@@ -39,8 +41,18 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 		plan.Witness = o.Watch.Socket()
 	}
 	argv, env := r.o.Shell.Command(a)
+	p.spec = proc.Spec{Dir: a.Dir, Env: env, TTY: a.TTY, Stdin: a.TTY, Log: p.out, OnOutput: func(b []byte) {
+		if o.Show != nil {
+			o.Show(string(b))
+		}
+	}}
+	ahead, begin := r.ahead(ctx, plan, p)
 	var err error
-	if p.box, err = sandbox.Prepare(ctx, plan, a.TTY, argv); err != nil {
+	if p.box, err = ahead.Prepare(ctx, plan, a.TTY, argv); err != nil {
+		if ahead != nil {
+			ahead.Close()
+			p.Kill()
+		}
 		o.Questions.Close()
 		return nil, err
 	}
@@ -50,15 +62,34 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 			o.Watch.OneRoot()
 		}
 	}
-	p.spec = proc.Spec{Argv: p.box.Argv, ExtraFiles: p.box.Files, Dir: a.Dir, Env: env, TTY: a.TTY,
-		Cgroup: p.box.Cgroup, Stdin: a.TTY,
-		Confined: p.box.Confined, Linger: !p.box.Confined, Started: p.box.Started, Log: p.out,
-		OnOutput: func(b []byte) {
-			if o.Show != nil {
-				o.Show(string(b))
-			}
-		}}
+	if ahead != nil {
+		begin(p.box)
+		return p, nil
+	}
+	p.spec.Argv, p.spec.ExtraFiles, p.spec.Cgroup, p.spec.Started = p.box.Argv, p.box.Files, p.box.Cgroup, p.box.Started
+	p.spec.Confined, p.spec.Linger = p.box.Confined, !p.box.Confined
 	return p, nil
+}
+
+// ahead starts the launcher of a command whose plan is not known yet. begin tells it that all is
+// set up. The launcher is nil where it has to be started later.
+func (r *Runner) ahead(ctx context.Context, policy boundary.Policy, p *process) (a *sandbox.Ahead,
+	begin func(*sandbox.Box)) {
+	if a = sandbox.Begin(ctx, policy); a == nil {
+		return nil, nil
+	}
+	spec := p.spec
+	spec.Argv, spec.ExtraFiles, spec.Cgroup, spec.Confined = a.Argv, a.Files, a.Cgroup, true
+	begin = func(*sandbox.Box) {}
+	spec.Started = func(leader int, kill func()) {
+		begin = func(b *sandbox.Box) { b.Started(leader, kill) }
+	}
+	var err error
+	if p.Process, err = r.table.Start(context.WithoutCancel(ctx), spec); err != nil {
+		a.Close() // the other way tells why
+		return nil, nil
+	}
+	return a, begin
 }
 
 // end gives up what the command needed, once it has ended, and returns what the

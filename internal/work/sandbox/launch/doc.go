@@ -2,7 +2,9 @@
 //
 // Kerf compiles a plan into a list of system calls ([Program]), puts it into a
 // memory file and starts its own binary again with that file as descriptor 3.
-// This package sees that before anything else of Kerf is initialised, and then:
+// This package sees that before anything else of Kerf is initialised. A launcher that was started
+// before its program was made waits for the word that it is there before it reads it; the first
+// process is cloned by then, and waits, too:
 //
 //	launcher    clones the first process of the new namespaces, waits for it
 //	            and passes its exit code on; dies with Kerf

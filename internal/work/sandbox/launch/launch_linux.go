@@ -28,16 +28,17 @@ const (
 // The launcher has to be there before the other packages: their initialisation
 // costs more than the rest of what it does, for each command again.
 func init() {
-	if called() {
-		syscall.Exit(run())
+	if yes, gate := called(); yes {
+		syscall.Exit(run(gate))
 	}
 }
 
-// called reports whether the first argument is Flag.
-func called() bool {
+// called reports whether the first argument is Flag. The second one may be a digit: the
+// descriptor from which the word to begin is read.
+func called() (yes bool, gate int) {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return false, 0
 	}
 	defer syscall.Close(fd)
 	var b [256]byte
@@ -45,13 +46,33 @@ func called() bool {
 	for i := range max(n, 0) {
 		if b[i] == 0 {
 			rest := b[i+1 : n]
-			return len(rest) > len(Flag) && string(rest[:len(Flag)]) == Flag && rest[len(Flag)] == 0
+			if len(rest) <= len(Flag) || string(rest[:len(Flag)]) != Flag || rest[len(Flag)] != 0 {
+				return false, 0
+			}
+			if rest = rest[len(Flag)+1:]; len(rest) == 2 {
+				gate = int(rest[0] - '0')
+			}
+			return true, gate
 		}
 	}
-	return false
+	return false, 0
 }
 
-// state is all that the processes after the fork work with.
+// opened waits until the program is there, and reports whether it ever will be.
+func opened(gate int) bool {
+	defer syscall.Close(gate)
+	var b [1]byte
+	for {
+		n, err := syscall.Read(gate, b[:])
+		if err != syscall.EINTR {
+			return n == 1
+		}
+	}
+}
+
+// state is all that the processes after the fork work with. It lies in memory that the launcher
+// shares with the first process, which is made before its program is read: nothing in it may point
+// to the memory of Go. The launcher reads none of it any more once the command began.
 type state struct {
 	head      header
 	steps     []Step
@@ -67,15 +88,67 @@ type state struct {
 	tell      report
 	pid       uintptr
 	failed    report
+	free, end uintptr // what is left of the memory
+}
+
+// programLimit bounds a program, moreRoom what is kept beside it: the environment, and the places
+// where the command may be. Pages that nothing is written to cost nothing.
+const programLimit, moreRoom = 64 << 20, 32 << 20
+
+// newState returns an empty state, or nil.
+//
+//go:nocheckptr
+func newState() *state {
+	room, _, errno := syscall.RawSyscall6(syscall.SYS_MMAP, 0, programLimit+moreRoom, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED|syscall.MAP_ANON|syscall.MAP_NORESERVE, ^uintptr(0), 0)
+	if errno != 0 {
+		return nil
+	}
+	s := (*state)(at(room))
+	s.free, s.end = (room+unsafe.Sizeof(*s)+7)&^7, room+programLimit+moreRoom
+	return s
+}
+
+// take returns the address of n bytes, 0 when there is no room for them.
+func (s *state) take(n int) uintptr {
+	from := s.free
+	if n < 0 || uintptr(n) > s.end-from {
+		return 0
+	}
+	s.free = min((from+uintptr(n)+7)&^7, s.end)
+	return from
+}
+
+// pointers returns an empty list with room for n, nil when there is none.
+//
+//go:nocheckptr
+func (s *state) pointers(n int) []*byte {
+	from := s.take(n * 8)
+	if from == 0 {
+		return nil
+	}
+	return unsafe.Slice((**byte)(at(from)), n)[:0]
+}
+
+// keep copies a text, and ends it with a NUL. It returns nil when there is no room.
+//
+//go:nocheckptr
+func (s *state) keep(text string) *byte {
+	from := s.take(len(text) + 1)
+	if from == 0 {
+		return nil
+	}
+	copy(unsafe.Slice((*byte)(at(from)), len(text)), text)
+	return (*byte)(at(from))
 }
 
 // report says that a call failed: its step, and the error.
 type report struct{ step, errno uint64 }
 
-func run() int {
-	s, ok := load()
-	if !ok {
-		return complain("the sandbox program cannot be read", 0)
+func run(gate int) int {
+	s := newState()
+	if s == nil || !s.begin() {
+		return complain(unreadable, 0)
 	}
 	if syscall.Pipe2(s.sync[:], syscall.O_CLOEXEC) != nil || syscall.Pipe2(s.report[:], syscall.O_CLOEXEC) != nil {
 		return complain("pipes cannot be created", 0)
@@ -89,24 +162,35 @@ func run() int {
 	all := [signalSetSize]byte{255, 255, 255, 255, 255, 255, 255, 255}
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockAll, uintptr(unsafe.Pointer(&all)),
 		uintptr(unsafe.Pointer(&s.mask)), signalSetSize, 0, 0)
-	if s.head.Clone == 0 {
+	pid, report := 0, s.report[0]
+	if s.head.Clone != 0 {
+		var errno syscall.Errno
+		if pid, errno = s.clone(); errno != 0 {
+			return complain("namespaces cannot be made", errno)
+		}
+		ignoreSignals()
+		syscall.Close(s.sync[0])
+		syscall.Close(s.report[1])
+	}
+	if gate != 0 && !opened(gate) {
+		return unavailable // nobody waits for it any more; the first process ends with this one
+	}
+	if !s.load() {
+		return complain(unreadable, 0)
+	}
+	if pid == 0 {
 		return s.become()
 	}
-	pid, errno := s.clone()
-	if errno != 0 {
-		return complain("namespaces cannot be made", errno)
-	}
-	ignoreSignals()
-	syscall.Close(s.sync[0])
-	syscall.Close(s.report[1])
 	_, _ = syscall.Write(s.sync[1], []byte{1})
-	code, failed := s.outcome()
+	code, failed := s.outcome(report)
 	status := s.await(pid)
 	if failed {
 		return code
 	}
 	return status
 }
+
+const unreadable = "the sandbox program cannot be read"
 
 // become runs the list and the command in this very process.
 func (s *state) become() int {
@@ -120,11 +204,11 @@ func (s *state) become() int {
 }
 
 // outcome reads whether everything up to the exec of the command worked.
-func (s *state) outcome() (code int, failed bool) {
+func (s *state) outcome(from int) (code int, failed bool) {
 	var r report
 	b := (*[unsafe.Sizeof(r)]byte)(unsafe.Pointer(&r))[:]
 	for {
-		n, err := syscall.Read(s.report[0], b)
+		n, err := syscall.Read(from, b)
 		if err == syscall.EINTR {
 			continue
 		}
@@ -206,34 +290,48 @@ func ignoreSignals() {
 	}
 }
 
+// begin takes hold of the program. Of one that is not made yet there is the header, in which no
+// more is true than what it clones.
+func (s *state) begin() bool {
+	// At another place, since the command's own files may come to be where it is.
+	kept, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, programFD, syscall.F_DUPFD_CLOEXEC, FirstFile)
+	if errno != 0 {
+		return false
+	}
+	syscall.Close(programFD)
+	s.program, s.mark[0] = kept, Begun
+	return s.header()
+}
+
+//go:nocheckptr
+func (s *state) header() bool {
+	h := (*[headerSize]byte)(unsafe.Pointer(&s.head))[:]
+	n, err := syscall.Pread(int(s.program), h, 0)
+	return err == nil && n == len(h) && s.head.Magic == magic && s.head.Size <= programLimit &&
+		s.head.Registers <= registerLimit
+}
+
 // load reads the program, puts addresses in the place of offsets, and gathers
 // what the command is started with.
 //
 //go:nocheckptr
-func load() (*state, bool) {
-	s := &state{}
-	h := (*[headerSize]byte)(unsafe.Pointer(&s.head))[:]
-	if n, err := syscall.Pread(programFD, h, 0); err != nil || n != len(h) || s.head.Magic != magic ||
-		s.head.Size > 64<<20 || s.head.Registers > registerLimit {
-		return nil, false
+func (s *state) load() bool {
+	cloned := s.head.Clone
+	if !s.header() || s.head.Clone != cloned {
+		return false
 	}
-	words := make([]uint64, s.head.Size/8+1)
-	base := uintptr(unsafe.Pointer(&words[0]))
-	blob := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), s.head.Size)
+	base, registers := s.take(int(s.head.Size)), s.take(int(s.head.Registers)*8)
+	if base == 0 || registers == 0 {
+		return false
+	}
+	blob := unsafe.Slice((*byte)(at(base)), s.head.Size)
 	for done := 0; done < len(blob); {
-		n, err := syscall.Pread(programFD, blob[done:], int64(done))
+		n, err := syscall.Pread(int(s.program), blob[done:], int64(done))
 		if err != nil || n <= 0 {
-			return nil, false
+			return false
 		}
 		done += n
 	}
-	// At another place, since the command's own files may come to be where it is.
-	kept, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, programFD, syscall.F_DUPFD_CLOEXEC, FirstFile)
-	if errno != 0 {
-		return nil, false
-	}
-	s.program, s.mark[0] = kept, Begun
-	syscall.Close(programFD)
 	for _, position := range unsafe.Slice((*uint64)(at(base+uintptr(s.head.Pointers))), s.head.PtrCount) {
 		*(*uint64)(at(base + uintptr(position))) += uint64(base)
 	}
@@ -241,13 +339,15 @@ func load() (*state, bool) {
 	for i := range s.steps {
 		s.steps[i].Note += uint64(base)
 	}
-	s.registers = make([]uintptr, s.head.Registers)
-	argv := list(base+uintptr(s.head.Argv), s.head.ArgCount)
-	if len(argv) == 0 {
-		return nil, false
+	s.registers = unsafe.Slice((*uintptr)(at(registers)), s.head.Registers)
+	s.argv = s.list(base+uintptr(s.head.Argv), s.head.ArgCount, 1)
+	if len(s.argv) == 0 {
+		return false
 	}
-	s.argv = append(argv, nil)
-	return s, s.environment(list(base+uintptr(s.head.Env), s.head.EnvCount))
+	s.argv = append(s.argv, nil)
+	inherited := syscall.Environ()
+	s.env = s.list(base+uintptr(s.head.Env), s.head.EnvCount, len(inherited)+1)
+	return s.env != nil && s.environment(inherited)
 }
 
 // at is the memory at an address within the program, which one slice holds.
@@ -257,12 +357,16 @@ func load() (*state, bool) {
 //go:nocheckptr
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// list returns n strings that stand one behind the other.
+// list returns n strings that stand one behind the other, with room for more; nil when there is
+// none.
 //
 //go:nocheckptr
-func list(address uintptr, n uint64) []*byte {
-	var all []*byte
+func (s *state) list(address uintptr, n uint64, more int) []*byte {
+	all := s.pointers(int(n) + more)
 	for range n {
+		if all == nil {
+			break
+		}
 		p := (*byte)(at(address))
 		all = append(all, p)
 		address += uintptr(len(text(p)) + 1)
@@ -279,16 +383,16 @@ func text(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// environment lays what the program sets over what there is, and finds where
+// environment lays what the program sets, which is in the list, over what there is, and finds where
 // the command can be.
-func (s *state) environment(set []*byte) bool {
-	names := make(map[string]bool, len(set))
+func (s *state) environment(inherited []string) bool {
+	names := make(map[string]bool, len(inherited))
 	path := ""
-	take := func(kv string, p *byte) bool {
+	first := func(kv string) bool {
 		for i := range len(kv) {
 			if kv[i] == '=' {
 				if names[kv[:i]] {
-					return true
+					return false
 				}
 				names[kv[:i]] = true
 				if kv[:i] == "PATH" {
@@ -297,44 +401,51 @@ func (s *state) environment(set []*byte) bool {
 				break
 			}
 		}
-		if p == nil {
-			var err error
-			if p, err = syscall.BytePtrFromString(kv); err != nil {
-				return false
-			}
-		}
-		s.env = append(s.env, p)
 		return true
 	}
-	for _, p := range set {
-		take(text(p), p)
+	for _, p := range s.env {
+		first(text(p))
 	}
-	for _, kv := range syscall.Environ() {
-		take(kv, nil)
+	for _, kv := range inherited {
+		if first(kv) {
+			p := s.keep(kv)
+			if p == nil {
+				return false
+			}
+			s.env = append(s.env, p)
+		}
 	}
 	s.env = append(s.env, nil)
-	s.lookup(text(s.argv[0]), path)
-	return true
+	return s.lookup(text(s.argv[0]), path)
 }
 
-func (s *state) lookup(name, path string) {
-	add := func(file string) {
-		if p, err := syscall.BytePtrFromString(file); err == nil {
-			s.paths = append(s.paths, p)
+func (s *state) lookup(name, path string) bool {
+	places := 1
+	for i := range len(path) {
+		if path[i] == ':' {
+			places++
 		}
+	}
+	if s.paths = s.pointers(places); s.paths == nil {
+		return false
+	}
+	add := func(file string) bool {
+		p := s.keep(file)
+		s.paths = append(s.paths, p)
+		return p != nil
 	}
 	for i := range len(name) {
 		if name[i] == '/' {
-			add(name)
-			return
+			return add(name)
 		}
 	}
 	for start, i := 0, 0; i <= len(path); i++ {
 		if i == len(path) || path[i] == ':' {
-			if dir := path[start:i]; dir != "" && dir[0] == '/' {
-				add(dir + "/" + name)
+			if dir := path[start:i]; dir != "" && dir[0] == '/' && !add(dir+"/"+name) {
+				return false
 			}
 			start = i + 1
 		}
 	}
+	return true
 }
