@@ -21,10 +21,25 @@ type rawPath struct {
 
 // MarshalJSON writes p as a string where that is exact.
 func (p Path) MarshalJSON() ([]byte, error) {
+	if p.plain() {
+		return append(append(append(make([]byte, 0, len(p)+2), '"'), p...), '"'), nil
+	}
 	if utf8.ValidString(string(p)) {
 		return json.Marshal(string(p))
 	}
 	return json.Marshal(rawPath{base64.StdEncoding.EncodeToString([]byte(p))})
+}
+
+// plain reports whether p is written as it is, as most paths are. Changes of thousands of files have
+// several each.
+func (p Path) plain() bool {
+	for i := range len(p) {
+		switch c := p[i]; {
+		case c < ' ' || c >= utf8.RuneSelf, c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+	return true
 }
 
 // UnmarshalJSON reads both forms.

@@ -3,6 +3,7 @@ package pathname
 import (
 	"encoding/json"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -11,10 +12,14 @@ func FuzzPathSurvivesJSON(f *testing.F) {
 	f.Add("/a/b")
 	f.Add("\xff\x00\"")
 	f.Add("\ufffd<")
+	f.Add("a\\b\t\u2028\x7f&")
 	f.Fuzz(func(t *testing.T, s string) {
 		b, err := json.Marshal(Path(s))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if plain, err := json.Marshal(s); err != nil || utf8.ValidString(s) && string(b) != string(plain) {
+			t.Fatalf("%q is %s, and as a string %s (%v)", s, b, plain, err)
 		}
 		var p Path
 		if err := json.Unmarshal(b, &p); err != nil || string(p) != s {

@@ -3,6 +3,7 @@
 package pathname
 
 import (
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -38,4 +39,14 @@ func Under(dir, path string) bool {
 	}
 	dir = strings.TrimSuffix(dir, "/")
 	return len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
+}
+
+// AboveIn returns the nearest directory above p, which has slashes, that is a key of m, or "".
+func AboveIn[V any](p string, m map[string]V) string {
+	for dir := path.Dir(p); dir != path.Dir(dir); dir = path.Dir(dir) {
+		if _, ok := m[dir]; ok {
+			return dir
+		}
+	}
+	return ""
 }

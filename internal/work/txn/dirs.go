@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
@@ -68,7 +69,7 @@ func (j *job) removal(real string) (o *op) {
 // file takes the name of one of them, and those that may.
 func (j *job) emptied(early []*op, writes, made map[string]*op) (must, may []*op) {
 	for _, o := range early {
-		top := ancestorIn(string(o.Path), writes)
+		top := pathname.AboveIn(string(o.Path), writes)
 		for dir := path.Dir(string(o.Path)); top != ""; dir = path.Dir(dir) {
 			if j.goes[dir] == nil {
 				if o := j.removal(dir); o != nil {
@@ -82,7 +83,7 @@ func (j *job) emptied(early []*op, writes, made map[string]*op) (must, may []*op
 	}
 	for dir, o := range j.goes {
 		switch {
-		case writes[dir] != nil || ancestorIn(dir, writes) != "":
+		case writes[dir] != nil || pathname.AboveIn(dir, writes) != "":
 			o.Maybe = false
 			must = append(must, o)
 		case made[dir] == nil:
@@ -151,7 +152,7 @@ func (m *directories) add(dir string, o *op) error {
 // there reports whether dir is a directory. Something else that has its name must be
 // removed by the set.
 func (m *directories) there(dir string) (bool, error) {
-	if m.removes[dir] != nil || ancestorIn(dir, m.removes) != "" {
+	if m.removes[dir] != nil || pathname.AboveIn(dir, m.removes) != "" {
 		return false, nil
 	}
 	d, err := m.j.tree.OpenDir(dir)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -54,8 +55,9 @@ func (j *job) plan(set delta.Set) error {
 	j.free(set)
 	j.leaving()
 	taken := make(map[string]bool)
+	ops, errs := j.validateAll(set)
 	for i, c := range set {
-		o, err := j.validate(c)
+		o, err := ops[i], errs[i]
 		if err == nil && o != nil && taken[string(o.Path)] {
 			err = fmt.Errorf("%w: two changes of one file", ErrBadSet)
 		}
@@ -76,6 +78,20 @@ func (j *job) plan(set delta.Set) error {
 		return err
 	}
 	return j.arrange()
+}
+
+// validateAll validates changes beside each other: all of them, whatever comes of one.
+func (j *job) validateAll(set delta.Set) (ops []*op, errs []error) {
+	ops, errs = make([]*op, len(set)), make([]error, len(set))
+	tasks := make([]func() error, len(set))
+	for i, c := range set {
+		tasks[i] = func() error {
+			ops[i], errs[i] = j.validate(c)
+			return nil // errs has it
+		}
+	}
+	_ = j.w.together(tasks, runtime.GOMAXPROCS(0))
+	return ops, errs
 }
 
 // validate finds out what stands at the path of c, and that it is what c was made
@@ -123,7 +139,7 @@ func (j *job) locate(c delta.Change) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if top := ancestorIn(asked, j.freed); top != "" {
+	if top := pathname.AboveIn(asked, j.freed); top != "" {
 		return j.freed[top] + strings.TrimPrefix(asked, top), nil
 	}
 	isLink := func(i *delta.Image) bool { return i != nil && i.Kind == delta.Symlink }
@@ -141,7 +157,7 @@ func (j *job) locate(c delta.Change) (string, error) {
 // look returns what is at real: nil for nothing, and for a directory that c's
 // fellow changes may empty.
 func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
-	if ancestorIn(real, j.freed) != "" {
+	if pathname.AboveIn(real, j.freed) != "" {
 		return nil, nil // what is above it is no directory yet
 	}
 	var seen *tree.Entry
@@ -262,7 +278,7 @@ func (j *job) arrange() error {
 		p := string(o.Path)
 		var stage string
 		if o.Kind == opRemove {
-			if above := ancestorIn(p, writes); above != "" {
+			if above := pathname.AboveIn(p, writes); above != "" {
 				o.first = true
 				early = append(early, o)
 			} else {
@@ -322,16 +338,6 @@ func hoist(late, early []*op, writes, dirs map[string]*op) (stay, front []*op) {
 		}
 	}
 	return stay, early
-}
-
-// ancestorIn returns the directory above p that is a key of m, or "".
-func ancestorIn[V any](p string, m map[string]V) string {
-	for dir := path.Dir(p); dir != path.Dir(dir); dir = path.Dir(dir) {
-		if _, ok := m[dir]; ok {
-			return dir
-		}
-	}
-	return ""
 }
 
 func in(t *tree.Tree, real string, f func(d *tree.Dir, name string) error) error {
