@@ -16,7 +16,7 @@ import (
 // something hidden is not granted by the name of a bind mount either.
 func Readable(mounts []boundary.Mount) []string {
 	g := newGranter(mounts)
-	return g.readable("/")
+	return g.readable("/", true)
 }
 
 func newGranter(mounts []boundary.Mount) granter {
@@ -62,12 +62,17 @@ func (g *granter) identity(path string) (id boundary.FileID, dir bool) {
 
 // readable names what has to be granted so that everything below path can be read but for
 // what is hidden: path itself, or, when something below is hidden, what lies in it, one by one.
-func (g *granter) readable(path string) []string {
+// What is known to be no directory is not asked.
+func (g *granter) readable(path string, maybe bool) []string {
 	i := slices.IndexFunc(g.mounts, func(m boundary.Mount) bool { return m.Path == path })
 	if i >= 0 && hides(g.mounts[i]) {
 		return g.opened(path)
 	}
-	id, dir := g.identity(path)
+	var id boundary.FileID
+	dir := false
+	if maybe {
+		id, dir = g.identity(path)
+	}
 	if dir && g.hidden[id] {
 		return nil
 	}
@@ -81,7 +86,7 @@ func (g *granter) readable(path string) []string {
 	}
 	var all []string
 	for _, e := range entries {
-		all = append(all, g.readable(filepath.Join(path, e.Name()))...)
+		all = append(all, g.readable(filepath.Join(path, e.Name()), e.IsDir())...)
 	}
 	return all
 }
@@ -92,7 +97,7 @@ func (g *granter) opened(hidden string) []string {
 	for _, m := range g.mounts {
 		if m.Kind == boundary.MountRead && m.Path != hidden && pathname.Under(hidden, m.Path) &&
 			!slices.ContainsFunc(all, func(a string) bool { return pathname.Under(a, m.Path) }) {
-			all = append(all, g.readable(m.Path)...)
+			all = append(all, g.readable(m.Path, true)...)
 		}
 	}
 	return all

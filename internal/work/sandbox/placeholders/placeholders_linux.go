@@ -179,7 +179,7 @@ func keep(dir string) error {
 		return err
 	}
 	defer unix.Close(at)
-	if err := unix.Mkdirat(at, boundary.Keeper, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := unix.Mkdirat(at, boundary.Keeper, sticky|0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	in, err := openIn(at, boundary.Keeper)
@@ -188,7 +188,7 @@ func keep(dir string) error {
 	}
 	defer unix.Close(in)
 	lock, err := unix.Openat(in, boundary.KeeperLock,
-		unix.O_RDONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o444)
+		unix.O_RDONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, sticky|0o444)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
 		return nil
 	}
@@ -203,7 +203,7 @@ func keep(dir string) error {
 	if now.Mode&unix.S_IFMT != unix.S_IFREG || now.Nlink != 1 || now.Size != 0 {
 		return nil
 	}
-	return errors.Join(unix.Fchmod(lock, sticky|0o444), unix.Fchmod(in, sticky|0o755))
+	return errors.Join(chmod(lock, sticky|0o444), chmod(in, sticky|0o755))
 }
 
 // openIn opens the directory name in at, which is no link.
@@ -233,21 +233,36 @@ func create(at int, name string, m boundary.Mask) error {
 		}
 		fallthrough // some file systems have no sockets
 	case boundary.MaskDir:
-		// As whoever fills it would make it.
-		if err := unix.Mkdirat(at, name, 0o777); err != nil {
+		// As whoever fills it would make it, but for the bit.
+		if err := unix.Mkdirat(at, name, sticky|0o777); err != nil {
 			return err
 		}
-		return mark(at, name, true)
+		var now unix.Stat_t
+		if unix.Fstatat(at, name, &now, unix.AT_SYMLINK_NOFOLLOW) == nil && now.Mode&sticky != 0 {
+			return nil
+		}
+		return mark(at, name, true) // not all file systems take the bit at once
 	}
-	fd, err := unix.Openat(at, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(at, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, sticky|0o444)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte(m.Content)); err != nil {
+	if m.Content != "" {
+		if _, err := unix.Write(fd, []byte(m.Content)); err != nil {
+			return err
+		}
+	}
+	return chmod(fd, sticky|0o444)
+}
+
+// chmod gives an open file a mode that it may have already.
+func chmod(fd int, mode uint32) error {
+	var now unix.Stat_t
+	if err := unix.Fstat(fd, &now); err != nil || now.Mode&^unix.S_IFMT == mode {
 		return err
 	}
-	return unix.Fchmod(fd, sticky|0o444)
+	return unix.Fchmod(fd, mode)
 }
 
 // mark sets or clears the bit by which a directory in at is known as a placeholder. It does
