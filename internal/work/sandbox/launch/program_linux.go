@@ -69,13 +69,26 @@ type Program struct {
 	pointers  []uint64 // positions in data that hold offsets in data
 	args      [][2]int // step and argument that hold offsets in data
 	registers uint16
+	note      string // of the last step
+	noteAt    uint64
 }
+
+// usualSteps and usualData are what a program has room for at once: as much as most need, so that
+// it does not grow step by step.
+const usualSteps, usualData = 768, 48 << 10
 
 // Call adds a step and returns it for changes until the next Call. Arguments are
 // numbers (int, uint64, uintptr), strings, byte slices (passed by address), Reg
 // values and Ref values; nil is 0.
 func (p *Program) Call(note string, number uint64, args ...any) *Step {
-	s := Step{Number: number, Note: p.text(note)}
+	if p.steps == nil {
+		p.steps, p.data = make([]Step, 0, usualSteps), append(make([]byte, 0, usualData), p.data...)
+		p.args = make([][2]int, 0, usualSteps)
+	}
+	if note != p.note || len(p.steps) == 0 { // steps that follow each other often have one
+		p.note, p.noteAt = note, p.text(note)
+	}
+	s := Step{Number: number, Note: p.noteAt}
 	for i, arg := range args {
 		switch v := arg.(type) {
 		case nil:
@@ -130,7 +143,11 @@ func (p *Program) Point(at Ref, offset uint64, to Ref) {
 	p.pointers = append(p.pointers, position)
 }
 
-func (p *Program) text(s string) uint64 { return p.bytes(append([]byte(s), 0)) }
+func (p *Program) text(s string) uint64 {
+	at := p.bytes(nil)
+	p.data = append(append(p.data, s...), 0)
+	return at
+}
 
 func (p *Program) bytes(b []byte) uint64 {
 	for len(p.data)%8 != 0 {
@@ -164,7 +181,7 @@ func (p *Program) Encode() []byte {
 	if p.Terminal {
 		h.Terminal = 1
 	}
-	var positions []uint64
+	positions := make([]uint64, 0, h.PtrCount)
 	for _, at := range p.pointers {
 		*(*uint64)(unsafe.Pointer(&p.data[at])) += data
 		positions = append(positions, data+at)
