@@ -79,13 +79,30 @@ func (s Set) files(roles []team.Role) []skills.Agent {
 	return all
 }
 
-// equals are Kerf's tools for those of other agents.
-var equals = map[string][]string{
-	"Read": {"read_file", "view_image"}, "Write": {"write_file"}, "Edit": {"edit_file", "apply_patch"},
-	"MultiEdit": {"edit_file", "apply_patch"}, "Bash": {"exec_command", "write_stdin"}, "Glob": {"glob"}, "Grep": {"grep"},
-	"LS": {"list_dir"}, "TodoWrite": {"update_plan"},
-	"Task":  {"spawn_agent", "send_input", "wait", "close_agent", "list_agents", "resume_agent"},
-	"Agent": {"spawn_agent", "send_input", "wait", "close_agent", "list_agents", "resume_agent"},
+// equals are Kerf's tools for one of other agents, nil where there is none.
+func equals(name string) []string {
+	own := ""
+	switch name {
+	case "Read":
+		own = "read_file view_image"
+	case "Write":
+		own = "write_file"
+	case "Edit", "MultiEdit":
+		own = "edit_file apply_patch"
+	case "Bash":
+		own = "exec_command write_stdin"
+	case "Glob", "Grep":
+		own = strings.ToLower(name)
+	case "LS":
+		own = "list_dir"
+	case "TodoWrite":
+		own = "update_plan"
+	case "Task", "Agent":
+		own = "spawn_agent send_input wait close_agent list_agents resume_agent"
+	default:
+		return nil
+	}
+	return strings.Fields(own)
 }
 
 // asksCode reports whether a tool asks a language server, where there is one.
@@ -101,8 +118,8 @@ func (s Set) role(a skills.Agent) (r team.Role, left []string) {
 		r.Tools = []string{}
 	}
 	for _, name := range a.Tools {
-		switch own, known := equals[name]; {
-		case known:
+		switch own := equals(name); {
+		case own != nil:
 			r.Tools = append(r.Tools, own...)
 		case strings.HasPrefix(name, "mcp__") || slices.Contains(tools.Names(), name) || asksCode(name):
 			r.Tools = append(r.Tools, name)
@@ -114,7 +131,7 @@ func (s Set) role(a skills.Agent) (r team.Role, left []string) {
 		r.Tools = tools.Names()
 	}
 	for _, name := range a.Without {
-		gone := append(slices.Clone(equals[name]), name)
+		gone := append(equals(name), name)
 		r.Tools = slices.DeleteFunc(r.Tools, func(own string) bool { return slices.Contains(gone, own) })
 	}
 	switch a.Sandbox {

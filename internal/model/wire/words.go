@@ -10,24 +10,35 @@ import (
 	"kerf/internal/model"
 )
 
-// The codes by which providers tell causes.
-var codes = map[model.ErrorKind][]string{
-	model.Context: {"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded",
-		"context_overflow", "model_max_prompt_tokens_exceeded", "request_too_large", "model_context_window_exceeded", "1261"},
-	model.Quota: {"insufficient_quota", "usage_limit_reached", "usage_not_included", "billing_hard_limit_reached",
-		"billing_not_active", "billing_error", "quota_exceeded", "credits_exhausted", "exceeded_current_quota_error",
-		"insufficient_balance", "1113"},
-	model.Auth: {"invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied",
-		"token_expired", "unauthorized", "accessdeniedexception", "expiredtokenexception", "unrecognizedclientexception"},
-	model.RateLimit: {"rate_limit_exceeded", "rate_limit_error", "resource_exhausted", "too_many_requests", "throttlingexception",
-		"modelnotreadyexception", "servicequotaexceededexception"},
-	model.Server: {"server_error", "internal_server_error", "internal_error", "api_error", "overloaded_error",
-		"server_is_overloaded", "overloaded", "slow_down", "unavailable", "service_unavailable", "timeout", "timeout_error",
-		"internalserverexception", "modelstreamerrorexception", "modeltimeoutexception", "modelerrorexception",
-		"serviceunavailableexception", misspoken},
-	model.BadCall: {"invalid_prompt", "invalid_request_error", "invalid_argument", "bad_request", "model_not_found",
-		"not_found_error", "unsupported_value", "unsupported_parameter", "content_policy_violation",
-		"validationexception", "resourcenotfoundexception"},
+// codes are those by which providers tell a cause.
+func codes(kind model.ErrorKind) []string {
+	all := ""
+	switch kind {
+	case model.Context:
+		all = "context_length_exceeded exceed_context_size_error context_window_exceeded context_overflow " +
+			"model_max_prompt_tokens_exceeded request_too_large model_context_window_exceeded 1261"
+	case model.Quota:
+		all = "insufficient_quota usage_limit_reached usage_not_included billing_hard_limit_reached " +
+			"billing_not_active billing_error quota_exceeded credits_exhausted exceeded_current_quota_error " +
+			"insufficient_balance 1113"
+	case model.Auth:
+		all = "invalid_api_key authentication_error permission_error unauthenticated permission_denied " +
+			"token_expired unauthorized accessdeniedexception expiredtokenexception " +
+			"unrecognizedclientexception"
+	case model.RateLimit:
+		all = "rate_limit_exceeded rate_limit_error resource_exhausted too_many_requests throttlingexception " +
+			"modelnotreadyexception servicequotaexceededexception"
+	case model.Server:
+		all = "server_error internal_server_error internal_error api_error overloaded_error " +
+			"server_is_overloaded overloaded slow_down unavailable service_unavailable timeout timeout_error " +
+			"internalserverexception modelstreamerrorexception modeltimeoutexception modelerrorexception " +
+			"serviceunavailableexception " + misspoken
+	case model.BadCall:
+		all = "invalid_prompt invalid_request_error invalid_argument bad_request model_not_found " +
+			"not_found_error unsupported_value unsupported_parameter content_policy_violation " +
+			"validationexception resourcenotfoundexception"
+	}
+	return strings.Fields(all)
 }
 
 // misspoken is the code of a provider that could not read the call that its model wrote.
@@ -129,7 +140,7 @@ func kindOfWords(f *Failure, status int) model.ErrorKind {
 func kindOfCode(code string) model.ErrorKind {
 	code = strings.ToLower(code)
 	for _, kind := range kindOrder {
-		if slices.Contains(codes[kind], code) {
+		if slices.Contains(codes(kind), code) {
 			return kind
 		}
 	}
