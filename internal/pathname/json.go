@@ -22,7 +22,7 @@ type rawPath struct {
 // MarshalJSON writes p as a string where that is exact.
 func (p Path) MarshalJSON() ([]byte, error) {
 	if p.plain() {
-		return append(append(append(make([]byte, 0, len(p)+2), '"'), p...), '"'), nil
+		return []byte(`"` + string(p) + `"`), nil
 	}
 	if utf8.ValidString(string(p)) {
 		return json.Marshal(string(p))

@@ -98,11 +98,10 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 		return NotRun("the command was not run: %v", err)
 	}
 	began := time.Now()
-	if p.Process != nil {
-		return r.await(ctx, p, a, began)
+	if p.Process == nil {
+		// The process outlives the call when it is left running; await ends it else.
+		p.Process, err = r.table.Start(context.WithoutCancel(ctx), p.spec)
 	}
-	// The process outlives the call when it is left running; await ends it else.
-	started, err := r.table.Start(context.WithoutCancel(ctx), p.spec)
 	if err != nil {
 		p.end()
 		if p.box.Enforced() && !errors.Is(err, proc.ErrNotFound) {
@@ -110,7 +109,6 @@ func (r *Runner) Run(ctx context.Context, a tool.Command, o RunOptions) Result {
 		}
 		return Failed(127, "%v", err)
 	}
-	p.Process = started
 	return r.await(ctx, p, a, began)
 }
 

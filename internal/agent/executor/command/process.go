@@ -17,7 +17,9 @@ import (
 type process struct {
 	spec          proc.Spec
 	box           *sandbox.Box
-	*proc.Process // once it was started
+	*proc.Process        // once it was started
+	leader        int    // of one that was started ahead
+	endNow        func() // ends that at once
 	out           *outputlog.Log
 	questions     *Questions
 
@@ -46,7 +48,7 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 			o.Show(string(b))
 		}
 	}}
-	ahead, begin := r.ahead(ctx, plan, p)
+	ahead := r.ahead(ctx, plan, p)
 	var err error
 	if p.box, err = ahead.Prepare(ctx, plan, a.TTY, argv); err != nil {
 		if ahead != nil {
@@ -63,7 +65,7 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 		}
 	}
 	if ahead != nil {
-		begin(p.box)
+		p.box.Started(p.leader, p.endNow)
 		return p, nil
 	}
 	p.spec.Argv, p.spec.ExtraFiles, p.spec.Cgroup, p.spec.Started = p.box.Argv, p.box.Files, p.box.Cgroup, p.box.Started
@@ -71,25 +73,22 @@ func (r *Runner) prepare(ctx context.Context, a tool.Command, o RunOptions) (*pr
 	return p, nil
 }
 
-// ahead starts the launcher of a command whose plan is not known yet. begin tells it that all is
-// set up. The launcher is nil where it has to be started later.
-func (r *Runner) ahead(ctx context.Context, policy boundary.Policy, p *process) (a *sandbox.Ahead,
-	begin func(*sandbox.Box)) {
-	if a = sandbox.Begin(ctx, policy); a == nil {
-		return nil, nil
+// ahead starts the launcher of a command whose plan is not known yet. It is nil where it has to
+// be started later.
+func (r *Runner) ahead(ctx context.Context, policy boundary.Policy, p *process) *sandbox.Ahead {
+	a := sandbox.Begin(ctx, policy)
+	if a == nil {
+		return nil
 	}
 	spec := p.spec
 	spec.Argv, spec.ExtraFiles, spec.Cgroup, spec.Confined = a.Argv, a.Files, a.Cgroup, true
-	begin = func(*sandbox.Box) {}
-	spec.Started = func(leader int, kill func()) {
-		begin = func(b *sandbox.Box) { b.Started(leader, kill) }
-	}
+	spec.Started = func(leader int, kill func()) { p.leader, p.endNow = leader, kill }
 	var err error
 	if p.Process, err = r.table.Start(context.WithoutCancel(ctx), spec); err != nil {
 		a.Close() // the other way tells why
-		return nil, nil
+		return nil
 	}
-	return a, begin
+	return a
 }
 
 // end gives up what the command needed, once it has ended, and returns what the
