@@ -12,11 +12,19 @@ import (
 )
 
 // cursorTools are the tools that an event of Cursor is about, by the name that hooks are
-// told; a star at the end stands for anything. Other events are about all tools.
-var cursorTools = map[string][]string{
-	"beforeShellExecution": {"Bash"}, "afterShellExecution": {"Bash"},
-	"beforeMCPExecution": {"mcp__*"}, "afterMCPExecution": {"mcp__*"},
-	"beforeReadFile": {"Read"}, "afterFileEdit": {"Edit", "Write", "apply_patch"},
+// told; a star at the end stands for anything. Other events, which have none, are about all tools.
+func cursorTools(event string) string {
+	switch event {
+	case "beforeShellExecution", "afterShellExecution":
+		return "Bash"
+	case "beforeMCPExecution", "afterMCPExecution":
+		return "mcp__*"
+	case "beforeReadFile":
+		return "Read"
+	case "afterFileEdit":
+		return "Edit Write apply_patch"
+	}
+	return ""
 }
 
 // cursorNames are names of tools that Cursor has for those of Kerf.
@@ -25,7 +33,7 @@ var cursorNames = map[string][]string{"Bash": {"Shell"}, "Edit": {"Write"}, "app
 // matchesCursor reports whether a handler of Cursor is meant by a call. Of commands the
 // matcher sees the command, of other tools their names.
 func (c compiled) matchesCursor(call Call) bool {
-	if tools, ok := cursorTools[c.Told]; ok && !slices.ContainsFunc(tools, func(t string) bool {
+	if tools := cursorTools(c.Told); tools != "" && !slices.ContainsFunc(strings.Fields(tools), func(t string) bool {
 		prefix, any := strings.CutSuffix(t, "*")
 		return t == call.Tool || any && strings.HasPrefix(call.Tool, prefix)
 	}) {
