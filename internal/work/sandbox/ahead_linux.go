@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"os"
-	"strconv"
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox/launch"
@@ -29,12 +28,11 @@ func Begin(ctx context.Context, p boundary.Policy) *Ahead {
 		program.Close()
 		return nil
 	}
-	a := &Ahead{Files: []*os.File{program}, program: program, wait: wait, gate: gate, whole: whole.Prepare(p.Limits)}
-	if p.Witness != nil {
-		a.Files = append(a.Files, p.Witness)
+	a := &Ahead{Argv: []string{"/proc/self/exe", launch.Flag, "4"}, Files: []*os.File{program, wait}, program: program,
+		wait: wait, gate: gate, whole: whole.Prepare(p.Limits)}
+	if p.Witness != nil { // which has the descriptor that it has without a word to wait for
+		a.Argv[2], a.Files = "5", []*os.File{program, p.Witness, wait}
 	}
-	a.Files = append(a.Files, wait)
-	a.Argv = []string{"/proc/self/exe", launch.Flag, strconv.Itoa(launch.FirstFile + len(a.Files) - 2)}
 	a.Cgroup = a.whole.Cgroup()
 	return a
 }

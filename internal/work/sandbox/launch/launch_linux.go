@@ -60,14 +60,13 @@ func called() (yes bool, gate int) {
 
 // opened waits until the program is there, and reports whether it ever will be.
 func opened(gate int) bool {
-	defer syscall.Close(gate)
 	var b [1]byte
-	for {
-		n, err := syscall.Read(gate, b[:])
-		if err != syscall.EINTR {
-			return n == 1
-		}
+	n, err := syscall.Read(gate, b[:])
+	for err == syscall.EINTR {
+		n, err = syscall.Read(gate, b[:])
 	}
+	syscall.Close(gate)
+	return n == 1
 }
 
 // state is all that the processes after the fork work with. It lies in memory that the launcher
@@ -121,6 +120,7 @@ func (s *state) take(n int) uintptr {
 
 // pointers returns an empty list with room for n, nil when there is none.
 //
+//go:noinline
 //go:nocheckptr
 func (s *state) pointers(n int) []*byte {
 	from := s.take(n * 8)
@@ -132,6 +132,7 @@ func (s *state) pointers(n int) []*byte {
 
 // keep copies a text, and ends it with a NUL. It returns nil when there is no room.
 //
+//go:noinline
 //go:nocheckptr
 func (s *state) keep(text string) *byte {
 	from := s.take(len(text) + 1)
@@ -303,6 +304,7 @@ func (s *state) begin() bool {
 	return s.header()
 }
 
+//go:noinline
 //go:nocheckptr
 func (s *state) header() bool {
 	h := (*[headerSize]byte)(unsafe.Pointer(&s.head))[:]
@@ -360,6 +362,7 @@ func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Point
 // list returns n strings that stand one behind the other, with room for more; nil when there is
 // none.
 //
+//go:noinline
 //go:nocheckptr
 func (s *state) list(address uintptr, n uint64, more int) []*byte {
 	all := s.pointers(int(n) + more)
