@@ -55,7 +55,12 @@ func (j *job) plan(set delta.Set) error {
 	j.free(set)
 	j.leaving()
 	taken := make(map[string]bool)
-	ops, errs := j.validateAll(set)
+	ops, errs := make([]*op, len(set)), make([]error, len(set))
+	tasks := make([]func() error, len(set))
+	for i, c := range set { // beside each other: all of them, whatever comes of one
+		tasks[i] = func() error { ops[i], errs[i] = j.validate(c); return nil }
+	}
+	_ = j.w.together(tasks, runtime.GOMAXPROCS(0)) // errs has it
 	for i, c := range set {
 		o, err := ops[i], errs[i]
 		if err == nil && o != nil && taken[string(o.Path)] {
@@ -78,20 +83,6 @@ func (j *job) plan(set delta.Set) error {
 		return err
 	}
 	return j.arrange()
-}
-
-// validateAll validates changes beside each other: all of them, whatever comes of one.
-func (j *job) validateAll(set delta.Set) (ops []*op, errs []error) {
-	ops, errs = make([]*op, len(set)), make([]error, len(set))
-	tasks := make([]func() error, len(set))
-	for i, c := range set {
-		tasks[i] = func() error {
-			ops[i], errs[i] = j.validate(c)
-			return nil // errs has it
-		}
-	}
-	_ = j.w.together(tasks, runtime.GOMAXPROCS(0))
-	return ops, errs
 }
 
 // validate finds out what stands at the path of c, and that it is what c was made
