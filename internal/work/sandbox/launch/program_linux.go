@@ -143,12 +143,14 @@ func (p *Program) Point(at Ref, offset uint64, to Ref) {
 	p.pointers = append(p.pointers, position)
 }
 
+//go:noinline
 func (p *Program) text(s string) uint64 {
 	at := p.bytes(nil)
 	p.data = append(append(p.data, s...), 0)
 	return at
 }
 
+//go:noinline
 func (p *Program) bytes(b []byte) uint64 {
 	for len(p.data)%8 != 0 {
 		p.data = append(p.data, 0)
