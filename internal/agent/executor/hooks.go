@@ -59,41 +59,20 @@ func RunHook(shell, dir string, env []string) hooks.Runner {
 	}
 }
 
-// hookName is the name that other agents gave a tool; it is what hooks are told. It is empty where
-// there is none.
-func hookName(tool string) string {
-	switch tool {
-	case "exec_command":
-		return "Bash"
-	case "apply_patch":
-		return tool
-	case "edit_file":
-		return "Edit"
-	case "write_file":
-		return "Write"
-	case "read_file":
-		return "Read"
-	case "glob":
-		return "Glob"
-	case "grep":
-		return "Grep"
-	case "list_dir":
-		return "LS"
-	case "update_plan":
-		return "TodoWrite"
-	case "web_fetch":
-		return "WebFetch"
-	}
-	return ""
+// hookName is the name that other agents gave a tool; it is what hooks are told.
+var hookName = map[string]string{
+	"exec_command": "Bash", "apply_patch": "apply_patch", "edit_file": "Edit", "write_file": "Write", "read_file": "Read",
+	"glob": "Glob", "grep": "Grep", "list_dir": "LS", "update_plan": "TodoWrite",
+	"web_fetch": "WebFetch",
 }
 
 // hookNames are the names under which hooks know a tool, which may be called by an
 // alias: the one they are told, and all that a matcher may name.
 func hookNames(name string) (shown string, all []string) {
-	if t, ok := tools.Lookup(name); ok && hookName(t.Spec().Name) != "" {
+	if t, ok := tools.Lookup(name); ok && hookName[t.Spec().Name] != "" {
 		name = t.Spec().Name
 	}
-	shown = cmp.Or(hookName(name), name)
+	shown = cmp.Or(hookName[name], name)
 	switch name {
 	case "exec_command":
 		return shown, []string{shown, name, "shell"}
