@@ -61,6 +61,7 @@ type held struct {
 	looked bool
 	// torn says that somebody else was writing it when its name went.
 	torn  bool
+	grew  bool // what is kept is longer
 	part  int
 	first *held // what the same file held at its first touch, if that is another one
 }
@@ -329,9 +330,11 @@ func (c *collector) keptNow(now *held) {
 	}
 	for _, h := range c.nowhere[id] {
 		switch {
+		case h.How == journal.Prefix && now.How == journal.Apart && h.Sig.Size <= now.Sig.Size:
+			h.grew, h.Sig.Mtime = true, now.Sig.Mtime // since it may be the file itself
+			h.How, h.Number = now.How, now.Number
 		case (h.How == journal.Nowhere || h.How == journal.Apart) && h.Sig.Size == now.Sig.Size &&
-			h.Sig.Mtime == now.Sig.Mtime,
-			h.How == journal.Prefix && now.How == journal.Apart && h.Sig.Size <= now.Sig.Size:
+			h.Sig.Mtime == now.Sig.Mtime:
 			h.How, h.Number, h.Data, h.At = now.How, now.Number, now.Data, now.At
 		case h.How == journal.Prefix && now.How == journal.Inline && h.Sig.Size <= now.Sig.Size:
 			h.How, h.Data, h.At = now.How, now.Data, now.At

@@ -133,7 +133,7 @@ func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
 		return nil, err
 	}
 	switch {
-	case h.Sig.Size <= loadLimit:
+	case h.Sig.Size <= loadLimit, h.grew:
 		return c.load(f, h.Sig.Size, mode)
 	case st.Size() != h.Sig.Size:
 		return nil, errWritten

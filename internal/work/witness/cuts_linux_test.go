@@ -56,6 +56,7 @@ var atCut = map[string]struct {
 	"linked, with another mode":   {"linked", []deed{{Do: "chmod", A: "s/x", N: 0o600}}},
 	"linked, moved here":          {"linked", []deed{{Do: "append", A: "l", Text: "one"}, {Do: "rename", A: "l", B: "n"}, {Do: "exchange", A: "s/x", B: "n"}}},
 	"large, not taken away":       {"large", []deed{{Do: "rename", A: "t", B: "s/x"}}},
+	"large, grown":                {"large", []deed{{Do: "append", A: "s/x", Text: "one"}}},
 	"large, open to grow":         {"large", []deed{{Do: "holdappend", A: "s/x"}, {Do: "put", Text: "one"}}},
 	"large, open":                 {"large", []deed{{Do: "hold", A: "s/x"}, {Do: "put", Text: "one"}}},
 	"large, given a second name":  {"large", []deed{{Do: "link", A: "s/x", B: "l"}}},
