@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"kerf/internal/work/repo"
@@ -31,19 +30,25 @@ func Steps(ctx context.Context, dir, from, to string) []Step {
 		id, how, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
 		list = append(list, Step{id, how})
 	}
-	at := func(id string) int {
-		return slices.IndexFunc(list, func(s Step) bool { return s.ID == id })
+	return between(list, from, to)
+}
+
+// between is the shortest way from one commit to another one: HEAD may have come to both again since.
+func between(list []Step, from, to string) (way []Step) {
+	end := -1 // the last step seen that came to the other commit
+	for i, s := range list {
+		switch {
+		case s.ID == to:
+			end = i
+		case s.ID == from && end >= 0:
+			if way == nil || i-end < len(way) {
+				way = list[end:i]
+			}
+			end = -1
+		}
 	}
-	i := at(to)
-	if i < 0 {
-		return nil
+	if from == "" && end >= 0 {
+		return list[end:]
 	}
-	list = list[i:]
-	switch j := at(from); {
-	case j >= 0:
-		return list[:j]
-	case from == "":
-		return list
-	}
-	return nil
+	return way
 }
