@@ -52,6 +52,23 @@ func Head(gitDir string) string {
 	return c.Commit()
 }
 
+// Tip is the id of the commit of a branch; empty where there is none, or only git can tell.
+func Tip(gitDir, branch string) string {
+	c := Checkout{GitDir: gitDir, head: "ref: refs/heads/" + branch}
+	return c.Commit()
+}
+
+// Busy reports whether git is in the middle of a rebase, a bisection, or several picks or reverts: they
+// go on from where HEAD is, and a reset does not end them.
+func Busy(gitDir string) bool {
+	for _, name := range []string{"rebase-merge", "rebase-apply", "sequencer", "BISECT_START"} {
+		if _, err := os.Lstat(filepath.Join(gitDir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Branch is what is checked out, as HEAD says. Of a detached HEAD the name is the
 // object's. An unborn branch has no commit yet. A name that git would not allow
 // is given as empty, as is one that only git can tell (reftable).

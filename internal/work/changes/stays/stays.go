@@ -28,9 +28,7 @@ func Lines(ctx context.Context, l *ledger.Ledger, dir string, undone []int64) (l
 		list = append(list, "note: the command still runs, and may change more; take that back when it has ended")
 	}
 	if m, ok := moved(entries, undone); ok {
-		branch, id, _, _ := repo.At(dir)
-		now := ledger.Head{Branch: branch, Commit: id}
-		list = append(list, lines(m, now, commit.Steps(ctx, dir, m.From.Commit, m.To.Commit))...)
+		list = append(list, lines(m, lookAt(dir, m.From.Branch), commit.Steps(ctx, dir, m.From.Commit, m.To.Commit))...)
 	}
 	return list, nil
 }
@@ -68,15 +66,33 @@ func moved(entries []ledger.Entry, undone []int64) (m ledger.HeadMove, ok bool) 
 	return m, m.To != nil && *m.From != *m.To
 }
 
-// lines tell of a move, by what HEAD is now and the steps between its ends.
-func lines(m ledger.HeadMove, now ledger.Head, steps []commit.Step) (list []string) {
+// present is what a repository is like now: its HEAD, whether git is in the middle of something, and the
+// commit of the branch that was left, empty when that is gone.
+type present struct {
+	ledger.Head
+	busy bool
+	left string
+}
+
+func lookAt(dir, left string) (p present) {
+	var gitDir string
+	p.Branch, p.Commit, gitDir, _ = repo.At(dir)
+	p.busy, p.left = repo.Busy(gitDir), repo.Tip(gitDir, left)
+	return p
+}
+
+// lines tell of a move, by what the repository is like now and the steps between its ends.
+func lines(m ledger.HeadMove, now present, steps []commit.Step) (list []string) {
 	from, to := *m.From, *m.To
-	ids := ""
+	ours := now.left == "" || now.left == from.Commit // nobody else gave the branch what a reset takes away
+	if from == (ledger.Head{}) {
+		steps = nil // they are from the beginning, for all that is known
+	}
 	for _, s := range steps {
 		if subject, made := s.Commit(); made {
 			list = append(list, fmt.Sprintf("  %.9s %s", s.ID, visible.Line(subject)))
-			ids += fmt.Sprintf(" %.9s", s.ID)
 		}
+		ours = ours || s.ID == now.left
 	}
 	onlyCommits := len(list) > 0 && len(list) == len(steps) && from.Branch == to.Branch
 	if len(list) > 0 {
@@ -88,14 +104,12 @@ func lines(m ledger.HeadMove, now ledger.Head, steps []commit.Step) (list []stri
 	}
 	const keep = "hint: to put HEAD back and keep the files: "
 	switch {
-	case from.Commit == "" || now != to && ids == "":
-		return list
-	case now != to:
-		return append(list, "hint: to take them back: git revert"+ids)
+	case from.Commit == "" || now.Head != to || now.busy:
 	case from.Branch == to.Branch:
 		return append(list, fmt.Sprintf(keep+"git reset %.9s", from.Commit))
-	case from.Branch != "" && strings.Trim(from.Branch, unquoted) == "":
-		return append(list, fmt.Sprintf(keep+"git symbolic-ref HEAD refs/heads/%s && git reset", from.Branch))
+	case from.Branch != "" && ours && strings.Trim(from.Branch, unquoted) == "":
+		ref := "refs/heads/" + from.Branch
+		return append(list, fmt.Sprintf(keep+"git symbolic-ref HEAD %s && git reset %.9s", ref, from.Commit))
 	}
 	return list
 }
@@ -107,7 +121,7 @@ const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 func text(h ledger.Head) string {
 	switch {
 	case h.Commit == "":
-		return visible.Line(cmp.Or(h.Branch, "nothing"))
+		return visible.Line(cmp.Or(h.Branch, "unknown"))
 	case h.Branch == "":
 		return fmt.Sprintf("%.9s, detached", h.Commit)
 	}

@@ -37,7 +37,7 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 			"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three|" +
 				"hint: to put HEAD back and keep the files: git reset aaaaaaaaa"},
 		"commits, and more later": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, later, made,
-			"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three|hint: to take them back: git revert ccccccccc"},
+			"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three"},
 		"a reset": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, b, reset,
 			"note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> main at bbbbbbbbb|" +
 				"hint: to put HEAD back and keep the files: git reset aaaaaaaaa"},
@@ -49,7 +49,7 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 		"another branch": {[]ledger.Entry{move(1, "s", "t", main, at("x", "b"))}, []int64{1}, at("x", "b"), made,
 			"note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> x at bbbbbbbbb|" +
 				"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three|" +
-				"hint: to put HEAD back and keep the files: git symbolic-ref HEAD refs/heads/main && git reset"},
+				"hint: to put HEAD back and keep the files: git symbolic-ref HEAD refs/heads/main && git reset aaaaaaaaa"},
 		"a branch that a shell would read": {[]ledger.Entry{move(1, "s", "t", at("a;b", "a"), main)}, []int64{1}, main, nil,
 			"note: HEAD moved during that turn, and stays: a;b at aaaaaaaaa -> main at aaaaaaaaa"},
 		"detached": {[]ledger.Entry{move(1, "s", "t", at("", "a"), main)}, []int64{1}, main, nil,
@@ -57,14 +57,44 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 		"the first commit": {[]ledger.Entry{move(1, "s", "t", &ledger.Head{Branch: "main"}, b)}, []int64{1}, b, made,
 			"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three"},
 		"a repository that came": {[]ledger.Entry{move(1, "s", "t", nil, b)}, []int64{1}, b, nil,
-			"note: HEAD moved during that turn, and stays: nothing -> main at bbbbbbbbb"},
+			"note: HEAD moved during that turn, and stays: unknown -> main at bbbbbbbbb"},
+		"from where only git knows": {[]ledger.Entry{move(1, "s", "t", nil, b)}, []int64{1}, b, made,
+			"note: HEAD moved during that turn, and stays: unknown -> main at bbbbbbbbb"},
 	} {
 		got := ""
 		if m, ok := moved(c.entries, c.undone); ok {
-			got = strings.Join(lines(m, *c.now, c.steps), "|")
+			got = strings.Join(lines(m, present{Head: *c.now}, c.steps), "|")
 		}
 		if got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}
+
+// TestAHintLeadsWhereHeadWas: there is none where git goes on with something from where HEAD is, and
+// none that takes away what somebody else gave the branch that was left.
+func TestAHintLeadsWhereHeadWas(t *testing.T) {
+	id := func(c string) string { return strings.Repeat(c, 40) }
+	on := []commit.Step{{ID: id("c"), How: "commit: on x"}, {ID: id("e"), How: "commit: on main"}}
+	other, back := at("x", "c"), "git symbolic-ref HEAD refs/heads/main && git reset aaaaaaaaa"
+	for _, c := range []struct {
+		to   *ledger.Head
+		now  present
+		want string
+	}{
+		{other, present{Head: *other, left: id("a")}, back},
+		{other, present{Head: *other}, back},                // it was deleted
+		{other, present{Head: *other, left: id("e")}, back}, // the turn made a commit on it
+		{other, present{Head: *other, left: id("f")}, ""},
+		{other, present{Head: *other, left: id("a"), busy: true}, ""},
+		{at("main", "c"), present{Head: *at("main", "c"), left: id("c")}, "git reset aaaaaaaaa"},
+		{at("main", "c"), present{Head: *at("main", "c"), left: id("c"), busy: true}, ""},
+		{at("main", "c"), present{Head: *at("main", "f"), left: id("f")}, ""},
+	} {
+		said := strings.Join(lines(ledger.HeadMove{From: at("main", "a"), To: c.to}, c.now, on), "\n")
+		_, hint, _ := strings.Cut(said, "hint: to put HEAD back and keep the files: ")
+		if hint != c.want {
+			t.Errorf("%v: %q instead of %q", c.now, hint, c.want)
 		}
 	}
 }
