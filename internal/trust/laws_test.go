@@ -314,7 +314,9 @@ func listedIsReal(e *evidence) []string {
 	for _, entry := range e.entries {
 		if !entry.proven() {
 			for _, c := range entry.Changes {
-				faults = append(faults, fmt.Sprintf("%s of %s is not proven, and nobody else was there", e.short(c.Path), entry.Call))
+				if !e.goesOnFrom(c.Path, c.After, entry.Call) {
+					faults = append(faults, fmt.Sprintf("%s of %s is not proven, and nobody else was there", e.short(c.Path), entry.Call))
+				}
 			}
 			continue
 		}
@@ -353,6 +355,19 @@ func listedIsReal(e *evidence) []string {
 		}
 	}
 	return faults
+}
+
+// goesOnFrom reports whether another call went on from where a change of a call ended: what that
+// was before is not known then, since the user may have written between the two.
+func (e *evidence) goesOnFrom(path name, after, call string) bool {
+	for _, o := range e.entries {
+		for _, c := range o.Changes {
+			if o.proven() && o.Call != call && c.Path == path && c.Before == after {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // names are a path and what it was called before the writer moved a directory that it lies
