@@ -120,7 +120,7 @@ var otherwise = map[string]string{
 	"internal/sessions/provenance/commit.go":               "which files the user asks about",
 	"internal/work/changes/author/author.go":               "which file the user asks about",
 	"internal/work/changes/changes.go":                     "how a path is shown",
-	"internal/work/guard/guard.go":                         "whether the directories of a run were moved meanwhile; nothing is opened for it",
+	"internal/work/guard/guard.go":                         "whether the directories of a run were moved meanwhile, and the home directory lies in the rest; nothing is opened for it",
 	"internal/work/changes/moved/moved.go":                 "which file is looked at for one that is gone; the tree decides whether it is read",
 	"internal/work/proc/program.go":                        "which programs Kerf starts by their bare names",
 	"internal/work/repo/content.go":                        "which object of a repository is meant",

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/sandbox"
@@ -55,9 +56,13 @@ const (
 
 // Roots are the further directories in which the changes of a program are recorded that runs in dir.
 // A sandbox makes them writable, so there they are as given. Nothing else holds a program back from the
-// rest of its git repository, and that is recorded, too, unless it is all of the home directory or of the machine.
+// rest of its git repository, and that is recorded, too, unless all of the home directory or of the machine lies
+// in it.
 func Roots(given []string, dir, home string, confined bool) []string {
-	if top := repo.Top(dir); !confined && top != dir && top != home && top != filepath.Dir(top) {
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real // as dir is
+	}
+	if top := repo.Top(dir); !confined && top != dir && !pathname.Inside(top, home) && top != filepath.Dir(top) {
 		return append(slices.Clone(given), top)
 	}
 	return given
