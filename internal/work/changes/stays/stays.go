@@ -108,8 +108,9 @@ func lines(m ledger.HeadMove, now present, steps []commit.Step) (list []string) 
 	case from.Branch == to.Branch:
 		return append(list, fmt.Sprintf(keep+"git reset %.9s", from.Commit))
 	case from.Branch != "" && ours && strings.Trim(from.Branch, unquoted) == "":
-		ref := "refs/heads/" + from.Branch
-		return append(list, fmt.Sprintf(keep+"git symbolic-ref HEAD %s && git reset %.9s", ref, from.Commit))
+		// git branch refuses where the branch cannot be, or another working tree has it.
+		return append(list, fmt.Sprintf(keep+"git branch -f %s %.9s && git symbolic-ref HEAD refs/heads/%s && git reset",
+			from.Branch, from.Commit, from.Branch))
 	}
 	return list
 }

@@ -49,7 +49,7 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 		"another branch": {[]ledger.Entry{move(1, "s", "t", main, at("x", "b"))}, []int64{1}, at("x", "b"), made,
 			"note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> x at bbbbbbbbb|" +
 				"note: what was committed during that turn stays committed:|  ccccccccc <U+001B>three|" +
-				"hint: to put HEAD back and keep the files: git symbolic-ref HEAD refs/heads/main && git reset aaaaaaaaa"},
+				"hint: to put HEAD back and keep the files: git branch -f main aaaaaaaaa && git symbolic-ref HEAD refs/heads/main && git reset"},
 		"a branch that a shell would read": {[]ledger.Entry{move(1, "s", "t", at("a;b", "a"), main)}, []int64{1}, main, nil,
 			"note: HEAD moved during that turn, and stays: a;b at aaaaaaaaa -> main at aaaaaaaaa"},
 		"detached": {[]ledger.Entry{move(1, "s", "t", at("", "a"), main)}, []int64{1}, main, nil,
@@ -76,7 +76,7 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 func TestAHintLeadsWhereHeadWas(t *testing.T) {
 	id := func(c string) string { return strings.Repeat(c, 40) }
 	on := []commit.Step{{ID: id("c"), How: "commit: on x"}, {ID: id("e"), How: "commit: on main"}}
-	other, back := at("x", "c"), "git symbolic-ref HEAD refs/heads/main && git reset aaaaaaaaa"
+	other, back := at("x", "c"), "git branch -f main aaaaaaaaa && git symbolic-ref HEAD refs/heads/main && git reset"
 	for _, c := range []struct {
 		to   *ledger.Head
 		now  present
