@@ -354,7 +354,8 @@ func (e *evidence) rebuild(p *place) error {
 		}
 		a, b := s.paths[0], s.paths[1]
 		_, there := base[a]
-		left := e.left[a] || e.left[b] // in part, so that what is shown of it need not fit what was there before the turn
+		// What is left out in part need not fit what was there before the turn.
+		left := e.left[a] || e.left[b]
 		made := strings.Contains(s.text, "\ndeleted file") && !there && token.MatchString(s.text) // by the writer in this turn
 		if touched(a) || touched(b) || holds(a) || holds(b) || inTheWay(a) || inTheWay(b) || made || left {
 			e.dropped[a], e.dropped[b] = true, true

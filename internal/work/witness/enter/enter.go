@@ -114,9 +114,6 @@ func doubted(l *ledger.Ledger, r witness.Report, parts []witness.Part) (set delt
 func withoutChanges(ctx context.Context, w *txn.Workspace, o txn.Origin, r witness.Report) (*ledger.Entry, error) {
 	co := txn.CommitOptions{Origin: o, Cause: ledger.CauseBegan, Certainty: ledger.Proven, ID: r.ID, Of: r.Began,
 		Ended: r.Ended}
-	if !r.Ended {
-		co.Origin.Head = nil
-	}
 	switch {
 	case len(r.Notes)+len(r.Gaps) > 0:
 		co.Cause, co.Inexact = ledger.CauseCommand, true
