@@ -8,22 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-)
 
-// opened are the files below dir that this process has open.
-func opened(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	list, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(list) == 0 {
-		t.Fatal(list, err)
-	}
-	for _, fd := range list {
-		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, dir+"/") {
-			names = append(names, strings.TrimPrefix(name, dir+"/"))
-		}
-	}
-	return names
-}
+	"kerf/internal/testkit/faults"
+)
 
 // TestNothingStaysOpen behind any call but those that say so, however it ends.
 func TestNothingStaysOpen(t *testing.T) {
@@ -118,7 +105,7 @@ func TestNothingStaysOpen(t *testing.T) {
 			}
 			for range 2 { // the first may mend it
 				err := call(dir)
-				if left := opened(t, dir); len(left) > 0 {
+				if left := faults.Opened(t, dir); len(left) > 0 {
 					t.Fatalf("%s, %s (%v): %q stay open", how, what, err, left)
 				}
 			}
@@ -126,14 +113,14 @@ func TestNothingStaysOpen(t *testing.T) {
 	}
 	dir := cutSession(t)
 	w, _, _, err := Open(dir, Options{})
-	if err != nil || len(opened(t, dir)) != 3 { // the record, the head, the lock
-		t.Fatalf("%v, %q", err, opened(t, dir))
+	if err != nil || len(faults.Opened(t, dir)) != 3 { // the record, the head, the lock
+		t.Fatalf("%v, %q", err, faults.Opened(t, dir))
 	}
-	if _, _, _, err := Open(dir, Options{}); !errors.Is(err, ErrLive) || len(opened(t, dir)) != 3 {
-		t.Errorf("%v, %q", err, opened(t, dir))
+	if _, _, _, err := Open(dir, Options{}); !errors.Is(err, ErrLive) || len(faults.Opened(t, dir)) != 3 {
+		t.Errorf("%v, %q", err, faults.Opened(t, dir))
 	}
-	if err := w.Close(); err != nil || len(opened(t, dir)) > 0 {
-		t.Errorf("%v, %q", err, opened(t, dir))
+	if err := w.Close(); err != nil || len(faults.Opened(t, dir)) > 0 {
+		t.Errorf("%v, %q", err, faults.Opened(t, dir))
 	}
 }
 

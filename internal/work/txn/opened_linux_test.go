@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"kerf/internal/testkit/faults"
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -55,16 +57,7 @@ func TestNoFileStaysOpen(t *testing.T) {
 // uses the store.
 func openedBelow(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	list, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(list) == 0 {
-		t.Fatal(list, err)
-	}
-	for _, fd := range list {
-		if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, dir+"/") && !strings.Contains(name, "/store/live/") {
-			names = append(names, strings.TrimPrefix(name, dir+"/"))
-		}
-	}
-	return names
+	return slices.DeleteFunc(faults.Opened(t, dir), func(name string) bool { return strings.Contains(name, "store/live/") })
 }
 
 // TestAJournalThatCannotBeEmptied is told beside what failed, where nothing landed.
