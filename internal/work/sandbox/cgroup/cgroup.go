@@ -182,9 +182,6 @@ func (p *Parent) ours(pid int) bool {
 		if pid == p.self {
 			return true
 		}
-		if pid <= 1 {
-			return false
-		}
 		pid = p.disk.parent(pid)
 	}
 	return false
@@ -253,8 +250,14 @@ func (g *Group) set(controllers []string) error {
 
 func (g *Group) write(name, text string) error { return g.disk.write(path.Join(g.dir, name), text) }
 
-// File is the open directory, for a process to be started in it. It is closed by End.
-func (g *Group) File() *os.File { return g.file }
+// File is the open directory, for a process to be started in it. It is closed by End. A nil
+// Group has none.
+func (g *Group) File() *os.File {
+	if g == nil {
+		return nil
+	}
+	return g.file
+}
 
 // Bounds tells which limits hold somebody now: those that the group has, if it is not
 // empty. A nil Group holds nobody.
@@ -271,8 +274,8 @@ func (g *Group) has(limit string) bool {
 }
 
 func (g *Group) populated() bool {
-	events, err := g.disk.read(path.Join(g.dir, "cgroup.events"))
-	return err == nil && strings.Contains(events, "populated 1")
+	events, _ := g.disk.read(path.Join(g.dir, "cgroup.events"))
+	return strings.Contains(events, "populated 1")
 }
 
 // goneLimit bounds the wait for processes that do not end at once.
@@ -286,17 +289,14 @@ func (g *Group) End() (outOfMemory bool) {
 	}
 	g.file.Close()
 	g.file = nil
-	if events, err := g.disk.read(path.Join(g.dir, "memory.events")); err == nil {
-		for line := range strings.Lines(events) {
-			n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill ")
-			outOfMemory = outOfMemory || ok && n != "0"
-		}
+	events, _ := g.disk.read(path.Join(g.dir, "memory.events")) // none without the controller
+	for line := range strings.Lines(events) {
+		n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill ")
+		outOfMemory = outOfMemory || ok && n != "0"
 	}
 	for deadline := time.Now().Add(goneLimit); g.disk.rmdir(g.dir) != nil && time.Now().Before(deadline); {
-		if !g.populated() {
-			if _, err := g.disk.read(path.Join(g.dir, "cgroup.events")); errors.Is(err, fs.ErrNotExist) {
-				break // another Kerf tidied
-			}
+		if _, err := g.disk.read(path.Join(g.dir, "cgroup.events")); errors.Is(err, fs.ErrNotExist) {
+			break // another Kerf tidied
 		}
 		_ = g.write("cgroup.kill", "1") // since Linux 5.14
 		time.Sleep(time.Millisecond)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // model is a kernel as cgroups(7) and the kernel's cgroup-v2.rst describe it: controllers
@@ -504,5 +506,74 @@ func TestNothingIsTriedInVain(t *testing.T) {
 	m.groups["."] = &modelGroup{have: wanted, give: wanted, set: map[string]string{}, root: true}
 	if p, err := m.find(); !errors.Is(err, ErrNone) || p != nil {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestWhyThereIsNone is told: what could not be read, or made.
+func TestWhyThereIsNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*model)
+		want  error
+	}{
+		"where Kerf is":    {func(m *model) { delete(m.files, "/proc/self/cgroup") }, fs.ErrNotExist},
+		"no such group":    {func(m *model) { delete(m.groups, top+"/app/kerf.scope") }, fs.ErrNotExist},
+		"no group is made": {func(m *model) { m.groups[top+"/app/kerf.scope"].give = wanted; m.readOnly = true }, syscall.EROFS},
+	} {
+		m := newModel(true, all, "100")
+		c.spoil(m)
+		if p, err := m.find(); p != nil || !errors.Is(err, ErrNone) || !errors.Is(err, c.want) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
+// slow is a model in which who is killed takes a while to go.
+type slow struct {
+	*model
+	takes  time.Duration
+	killed time.Time
+	looks  int
+}
+
+func (s *slow) write(name, text string) error {
+	if path.Base(name) == "cgroup.kill" && s.killed.IsZero() {
+		s.killed = time.Now()
+	}
+	if path.Base(name) == "cgroup.kill" {
+		return nil
+	}
+	return s.model.write(name, text)
+}
+
+func (s *slow) rmdir(name string) error {
+	if s.looks++; s.looks > 10000 {
+		panic("nobody waits")
+	}
+	if !s.killed.IsZero() && time.Since(s.killed) >= s.takes {
+		s.groups[name].procs = nil
+	}
+	return s.model.rmdir(name)
+}
+
+// TestTheEndWaitsForThem who were killed, and not for ever.
+func TestTheEndWaitsForThem(t *testing.T) {
+	for takes, want := range map[time.Duration]time.Duration{20 * time.Millisecond: 20 * time.Millisecond, time.Hour: goneLimit} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &slow{model: newModel(true, all, "100"), takes: takes}
+			p, err := find(s, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := p.Make(Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.groups[g.dir].procs = []string{"200"}
+			began := time.Now()
+			g.End()
+			if took := time.Since(began); took != want || (len(s.below()) == 0) != (takes < goneLimit) {
+				t.Errorf("it takes %v, and they went after %v; left %q", took, takes, s.below())
+			}
+		})
 	}
 }

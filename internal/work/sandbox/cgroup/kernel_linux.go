@@ -3,6 +3,7 @@ package cgroup
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -62,18 +63,12 @@ func (kernel) open(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
-func (kernel) parent(pid int) int {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
+func (kernel) parent(pid int) (parent int) {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // none of one that is gone
 	// The name of the program stands in brackets and may hold any byte.
-	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(f) < 2 {
-		return 0
-	}
-	n, _ := strconv.Atoi(f[1])
-	return n
+	var state string
+	_, _ = fmt.Sscan(string(text[strings.LastIndexByte(string(text), ')')+1:]), &state, &parent)
+	return parent
 }
 
 func name() string {

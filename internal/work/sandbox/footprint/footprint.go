@@ -32,7 +32,7 @@ type Watch struct {
 func Start(leader int, limits Limits, exceeded func()) *Watch {
 	w := &Watch{}
 	w.loop = repeat.Start(interval, func() bool {
-		what := limits.exceeded(leader)
+		what := limits.exceeded(machine, leader)
 		if what == "" {
 			return true
 		}
@@ -45,16 +45,11 @@ func Start(leader int, limits Limits, exceeded func()) *Watch {
 
 // exceeded says of what there is too much. While the whole machine has less, nobody needs
 // to be counted.
-func (l Limits) exceeded(leader int) string {
-	memory, tasks := l.Memory > 0 && taken() > l.Memory, l.Tasks > 0 && running() > l.Tasks
-	if !memory && !tasks {
-		return ""
-	}
-	used := Count(leader)
-	switch {
-	case memory && used.Memory > l.Memory:
+func (l Limits) exceeded(k kernel, leader int) string {
+	if l.Memory > 0 && k.taken() > l.Memory && k.count(leader).Memory > l.Memory {
 		return Memory
-	case tasks && used.Tasks > l.Tasks:
+	}
+	if l.Tasks > 0 && k.running() > l.Tasks && k.count(leader).Tasks > l.Tasks {
 		return Tasks
 	}
 	return ""
@@ -78,3 +73,6 @@ func (w *Watch) End() string {
 	}
 	return ""
 }
+
+// Count is what a process and its descendants hold.
+func Count(leader int) Limits { return machine.count(leader) }

@@ -1,9 +1,15 @@
 package footprint
 
 import (
+	"errors"
+	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // The memory of descendants counts, and what they share counts once.
@@ -61,38 +67,107 @@ os.write(1, b"r"); signal.pause()`, size, 2 * size, 10},
 }
 
 func TestFields(t *testing.T) {
-	const text = "Rss:   9 kB\nPss:   12 kB\nPss_Dirty: 3 kB\nBroken:\n"
-	if number(text, "Pss:") != 12 || number(text, "Broken:") != 0 || number(text, "None:") != 0 {
-		t.Error("fields are misread")
+	text := []byte("Rss:   9 kB\nPss:   12 kB\nPss_Dirty: 3 kB\nThreads:\t7\nBroken:\n")
+	for name, want := range map[string]uint64{"Pss:": 12, "Threads:": 7, "Broken:": 0, "None:": 0} {
+		if got := number(text, name); got != want {
+			t.Errorf("%s %d, want %d", name, got, want)
+		}
 	}
-	if taken() == 0 || taken() > 1<<50 || running() == 0 || running() > 1<<40 {
-		t.Errorf("the machine uses %d and runs %d", taken(), running())
+	if machine.taken() == 0 || machine.taken() > 1<<50 || machine.running() == 0 || machine.running() > 1<<40 {
+		t.Errorf("the machine uses %d and runs %d", machine.taken(), machine.running())
 	}
 }
 
-// TestWhatIsTooMuch: a limit that is not there bounds nothing, and what the whole machine does not reach no
-// command does.
-func TestWhatIsTooMuch(t *testing.T) {
-	self := os.Getpid()
-	used := Count(self)
-	if used.Memory == 0 || used.Tasks == 0 {
-		t.Fatal(used)
-	}
-	for _, c := range []struct {
-		limits Limits
-		want   string
-	}{
-		{Limits{}, ""}, {Limits{Memory: 1}, Memory}, {Limits{Tasks: 1}, Tasks}, {Limits{Memory: 1, Tasks: 1}, Memory},
-		{Limits{Memory: 1 << 60, Tasks: 1}, Tasks}, {Limits{Memory: 1 << 60, Tasks: 1 << 60}, ""},
-		{Limits{Memory: 16 * used.Memory, Tasks: 16 * used.Tasks}, ""},
-	} {
-		if got := c.limits.exceeded(self); got != c.want {
-			t.Errorf("%+v: %q, want %q, of %+v", c.limits, got, c.want, used)
+// told makes a directory in which a kernel tells what files hold.
+func told(t *testing.T, files map[string]string) kernel {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	const nobody = 1 << 30 // no number of a process
-	if got := (Limits{Memory: 1, Tasks: 1}).exceeded(nobody); got != "" {
-		t.Errorf("a process that is gone has too much %s", got)
+	return kernel(dir)
+}
+
+// process is what the kernel tells of one.
+func process(parent, threads, kilobytes string) map[string]string {
+	return map[string]string{"stat": "9 (a) S 1 (b) S " + parent + " 9 0", "status": "Name:\ta\nRssAnon:\t5 kB\nThreads:\t" + threads + "\n",
+		"smaps_rollup": "0-1 ---p 0 00:00 0 [rollup]\nRss: 999 kB\nPss: " + kilobytes + " kB\n"}
+}
+
+// TestTheKernelsWordCounts: the descendants of a process and nobody else, with what each has its share in.
+func TestTheKernelsWordCounts(t *testing.T) {
+	files := map[string]string{
+		"meminfo": "MemTotal:  1000 kB\nMemFree:  1 kB\nMemAvailable:  400 kB\n",
+		"loadavg": "0.20 10.18 0.12 3/80 11206\n",
+		// Who begins to go, or is of a kernel that tells less, does no harm.
+		"31/status": "Threads:\t100\n", "32/stat": "", "33/stat": "33 (x) S", "34/stat": "34 (x) S 20", "34/status": "Threads: 16\n",
+	}
+	for pid, all := range map[string]map[string]string{
+		"1": process("0", "100", "100000"), "20": process("1", "1", "10"), "21": process("20", "2", "20"), "22": process("21", "4", "40"),
+		"23": process("21", "8", "80"), "24": process("1", "100", "100000"), "self": process("20", "100", "100000"),
+		"0": process("7", "100", "100000"),
+	} {
+		for name, text := range all {
+			files[pid+"/"+name] = text
+		}
+	}
+	delete(files, "23/smaps_rollup")
+	k := told(t, files)
+	if got := k.family(20); !slices.Equal(got, []int{20, 21, 34, 22, 23}) {
+		t.Errorf("the family is %v", got)
+	}
+	if got, want := k.count(20), (Limits{Memory: (10 + 20 + 40 + 5) << 10, Tasks: 1 + 2 + 4 + 8 + 16}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if k.taken() != 600<<10 || k.running() != 80 {
+		t.Errorf("taken %d, running %d", k.taken(), k.running())
+	}
+	nobody := told(t, nil) // then everybody is counted
+	if nobody.taken() != math.MaxUint64 || nobody.running() != math.MaxUint64 {
+		t.Errorf("taken %d, running %d", nobody.taken(), nobody.running())
+	}
+	if got := nobody.family(20); !slices.Equal(got, []int{20}) {
+		t.Errorf("the family is %v", got)
+	}
+	for text, want := range map[string]uint64{"0.20 10.18 0.12 3/80 11206\n": 80, "0.20 10.18 0.12\n": math.MaxUint64, "0.20 10.18 0.12 3 80\n": math.MaxUint64} {
+		if got := told(t, map[string]string{"loadavg": text}).running(); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestWhatIsTooMuch: a limit that is not there bounds nothing, as much as it says is not too much, and what the
+// whole machine does not have no command has.
+func TestWhatIsTooMuch(t *testing.T) {
+	files := map[string]string{"meminfo": "MemTotal: 1000 kB\nMemAvailable: 400 kB\n", "loadavg": "0.20 0.18 0.12 3/80 11206\n"}
+	for name, text := range process("1", "70", "500") {
+		files["20/"+name] = text
+	}
+	for name, text := range process("1", "100", "900") { // more than the kernel says that there is at all
+		files["21/"+name] = text
+	}
+	k := told(t, files)
+	for _, c := range []struct {
+		limits Limits
+		leader int
+		want   string
+	}{
+		{Limits{}, 20, ""}, {Limits{Memory: 1}, 20, Memory}, {Limits{Tasks: 1}, 20, Tasks}, {Limits{Memory: 1, Tasks: 1}, 20, Memory},
+		{Limits{Memory: 1 << 60, Tasks: 1}, 20, Tasks}, {Limits{Memory: 1 << 60, Tasks: 1 << 60}, 20, ""},
+		{Limits{Memory: 500<<10 - 1}, 20, Memory}, {Limits{Memory: 500 << 10}, 20, ""}, {Limits{Tasks: 69}, 20, Tasks}, {Limits{Tasks: 70}, 20, ""},
+		{Limits{Memory: 600 << 10, Tasks: 80}, 21, ""}, {Limits{Memory: 600<<10 - 1}, 21, Memory}, {Limits{Tasks: 79}, 21, Tasks},
+		{Limits{Memory: 1, Tasks: 1}, 99, ""}, // gone
+	} {
+		if got := c.limits.exceeded(k, c.leader); got != c.want {
+			t.Errorf("%+v: %d has too much %q, want %q", c.limits, c.leader, got, c.want)
+		}
+	}
+	self := os.Getpid()
+	if got := (Limits{Memory: 1}).exceeded(machine, self); got != Memory {
+		t.Errorf("the test itself has too much %q", got)
 	}
 }
 
@@ -119,27 +194,34 @@ func TestAFamilyIsFoundByItsParents(t *testing.T) {
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if got := family(cmd.Process.Pid); len(got) != 2 && len(got) != 3 || got[0] != cmd.Process.Pid { // sleep may be there
+	if got := machine.family(cmd.Process.Pid); len(got) != 2 && len(got) != 3 || got[0] != cmd.Process.Pid { // sleep may be there
 		t.Errorf("the family is %v", got)
 	}
-	mine := family(os.Getpid())
+	mine := machine.family(os.Getpid())
 	if len(mine) < 2 || mine[0] != os.Getpid() {
 		t.Errorf("the test's is %v", mine)
 	}
 }
 
-// TestAWatchTellsOnce, and at the end of what there was too much.
+// TestAWatchTellsOnce, and at the end of what there was too much. When it has ended nobody looks any more.
 func TestAWatchTellsOnce(t *testing.T) {
-	told := make(chan bool, 8)
-	w := Start(os.Getpid(), Limits{Memory: 1}, func() { told <- true })
-	<-told
-	for range 2 {
-		if got := w.End(); got != Memory || len(told) != 0 {
-			t.Errorf("%q at the end, told %d times more", got, len(told))
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		w := Start(os.Getpid(), Limits{Memory: 1}, func() { told++ })
+		none := Start(os.Getpid(), Limits{Memory: 1 << 60}, func() { t.Error("it is not too much") })
+		time.Sleep(10 * interval)
+		for range 2 {
+			if got := w.End(); got != Memory || told != 1 {
+				t.Errorf("%q at the end, told %d times", got, told)
+			}
 		}
-	}
-	none := Start(os.Getpid(), Limits{Memory: 1 << 60}, func() { t.Error("it is not too much") })
-	if got := none.End() + (*Watch)(nil).End(); got != "" {
-		t.Error(got)
-	}
+		if got := none.End() + (*Watch)(nil).End(); got != "" {
+			t.Error(got)
+		}
+		early := Start(os.Getpid(), Limits{Memory: 1}, func() { t.Error("told after its end") })
+		if got := early.End(); got != "" {
+			t.Error(got)
+		}
+		time.Sleep(10 * interval)
+	})
 }

@@ -18,32 +18,36 @@ func Way() string {
 	if err != nil {
 		return "Kerf looks at all processes of a command, for it can make no cgroup: " + err.Error()
 	}
-	if len(parent.Controllers()) == 0 {
-		return "Kerf looks at all processes of a command, for its cgroup has no controllers"
-	}
 	return "each command has a cgroup of its own, with " + strings.Join(parent.Controllers(), ", ")
 }
 
 // Bound is that of one command. A nil Bound bounds nothing.
 type Bound struct {
 	limits boundary.Limits
-	group  *cgroup.Group    // or nil
+	group  group
 	watch  *footprint.Watch // of what no group bounds, or nil
+}
+
+// group is what a [cgroup.Group] does, of which a nil one does nothing.
+type group interface {
+	File() *os.File
+	Bounds() (memory, processes bool)
+	End() (outOfMemory bool)
 }
 
 // Prepare makes the bound of a command that is not started yet. End must be called.
 func Prepare(limits boundary.Limits) *Bound {
-	b := &Bound{limits: limits}
+	var g *cgroup.Group
 	if parent, err := cgroup.Own(); err == nil {
 		// Without a group the limits of single processes hold, and the others are looked after.
-		b.group, _ = parent.Make(cgroup.Limits{MemoryBytes: limits.MemoryBytes, Processes: limits.Processes})
+		g, _ = parent.Make(cgroup.Limits{MemoryBytes: limits.MemoryBytes, Processes: limits.Processes})
 	}
-	return b
+	return &Bound{limits: limits, group: g}
 }
 
 // Cgroup is where the command starts (proc.Spec.Cgroup), or nil. It is closed by End.
 func (b *Bound) Cgroup() *os.File {
-	if b == nil || b.group == nil {
+	if b == nil {
 		return nil
 	}
 	return b.group.File()
@@ -77,7 +81,7 @@ func (b *Bound) End() []boundary.Finding {
 	if b.group.End() {
 		what = footprint.Memory
 	}
-	b.group, b.watch = nil, nil
+	b.group, b.watch = (*cgroup.Group)(nil), nil
 	switch what {
 	case footprint.Memory:
 		return []boundary.Finding{{Path: what, What: fmt.Sprintf("the command took more than %d MiB, so it was ended",
