@@ -86,8 +86,9 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 	return code, err
 }
 
-// attended runs a command and hands on the signals that Kerf gets.
-func attended(ctx context.Context, spec proc.Spec, started func(*proc.Process)) (int, error) {
+// attended runs a command and hands on the signals that Kerf gets. join, unless it is nil, is
+// called once the command runs, and what it returns when that has ended.
+func attended(ctx context.Context, spec proc.Spec, join func(*proc.Process) (part func())) (int, error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, passedOn...)
 	defer signal.Stop(signals)
@@ -98,16 +99,28 @@ func attended(ctx context.Context, spec proc.Spec, started func(*proc.Process)) 
 		}
 		return codeNotRun, err
 	}
-	defer p.Kill()
-	if started != nil {
-		started(p)
+	if join != nil {
+		defer join(p)()
 	}
+	attend(p, signals)
+	code, _, _ := p.ExitCode()
+	return code, nil
+}
+
+// running is what a [proc.Process] does while it runs.
+type running interface {
+	Done() <-chan struct{}
+	Signal(os.Signal)
+	Kill()
+}
+
+// attend hands signals on until the command has ended.
+func attend(p running, signals <-chan os.Signal) {
 	var late <-chan time.Time
 	for got := 0; ; {
 		select {
 		case <-p.Done():
-			code, _, _ := p.ExitCode()
-			return code, nil
+			return
 		case <-late:
 			p.Kill()
 		case sig := <-signals:
@@ -133,27 +146,16 @@ func onTerminal(ctx context.Context, spec proc.Spec, in, out *os.File) (int, err
 		return codeNoSandbox, fmt.Errorf("terminal: %w", err)
 	}
 	defer func() { _ = term.Restore(int(in.Fd()), old) }()
-	return attended(ctx, spec, func(p *proc.Process) {
-		go feed(p, in) // ends with the program: a terminal cannot be read for a time only
-		stop := onResize(func() { _ = p.Resize(sizeOf(out)) })
-		context.AfterFunc(ctx, stop)
+	return attended(ctx, spec, func(p *proc.Process) (part func()) {
+		go func() { _, _ = io.Copy(typist{p}, in) }() // ends with Kerf: a terminal cannot be read for a time only
+		return onResize(func() { _ = p.Resize(sizeOf(out)) })
 	})
 }
 
-func feed(p *proc.Process, in *os.File) {
-	b := make([]byte, 4096)
-	for {
-		n, err := in.Read(b)
-		if n > 0 {
-			if _, err := p.Write(string(b[:n])); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
+// typist types what is written.
+type typist struct{ p *proc.Process }
+
+func (t typist) Write(keys []byte) (int, error) { return t.p.Write(string(keys)) }
 
 func sizeOf(terminal *os.File) proc.Size {
 	cols, rows, err := term.GetSize(int(terminal.Fd()))

@@ -4,13 +4,15 @@ package interactive
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox"
@@ -44,6 +46,10 @@ func command(t *testing.T, argv ...string) Command {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	t.Setenv("TMPDIR", filepath.Join(dir, "tmp"))
+	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	return Command{Argv: argv, Dir: dir, Full: true, Policy: boundary.Policy{Mode: boundary.FullAccess},
 		Env: func(tty bool) []string {
 			return []string{"PATH=" + os.Getenv("PATH"), "TTY=" + map[bool]string{true: "yes", false: "no"}[tty]}
@@ -122,13 +128,54 @@ func TestSignalsReachTheCommand(t *testing.T) {
 			t.Errorf("%v: %d, %v", sig, code, err)
 		}
 	}
-	stubborn := &said{}
-	stubborn.ready = func() { self(syscall.SIGUSR1) }
-	again := fmt.Sprintf("trap 'kill -USR2 %d' USR1; trap '' USR2 TERM; echo ready; while :; do sleep 0.01; done", os.Getpid())
-	c := command(t, "bash", "-c", again)
-	code, err := c.Run(t.Context(), nil, stubborn, stubborn)
-	if code != 128+int(syscall.SIGKILL) || err != nil {
-		t.Errorf("after the second one: %d, %v", code, err)
+}
+
+// fake is a command that only takes note, and ends when it is killed.
+type fake struct {
+	done chan struct{}
+	end  func()
+	got  []string
+}
+
+func (f *fake) Done() <-chan struct{} { return f.done }
+func (f *fake) Signal(sig os.Signal)  { f.got = append(f.got, sig.String()) }
+func (f *fake) Kill()                 { f.got = append(f.got, "killed"); f.end() }
+
+// TestWhoDoesNotEndIsKilled: at the second signal, or some time after the first, but for Ctrl-C, after which a
+// command may go on.
+func TestWhoDoesNotEndIsKilled(t *testing.T) {
+	for name, c := range map[string]struct {
+		signals []os.Signal
+		kills   time.Duration // 0: never
+		want    []string
+	}{
+		"none":           {nil, 0, nil},
+		"Ctrl-C":         {[]os.Signal{os.Interrupt}, 0, []string{"interrupt"}},
+		"twice":          {[]os.Signal{os.Interrupt, os.Interrupt}, time.Second, []string{"interrupt", "killed"}},
+		"another first":  {[]os.Signal{syscall.SIGUSR1, os.Interrupt}, time.Second, []string{"user defined signal 1", "killed"}},
+		"another alone":  {[]os.Signal{syscall.SIGTERM}, stopGrace, []string{"terminated", "killed"}},
+		"another second": {[]os.Signal{os.Interrupt, syscall.SIGTERM}, time.Second, []string{"interrupt", "killed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, signals := &fake{done: make(chan struct{})}, make(chan os.Signal)
+				f.end = sync.OnceFunc(func() { close(f.done) })
+				began := time.Now()
+				go func() {
+					for i, sig := range c.signals {
+						time.Sleep(time.Duration(i) * time.Second)
+						signals <- sig
+					}
+					time.Sleep(time.Hour)
+					f.end()
+				}()
+				attend(f, signals)
+				if took, want := time.Since(began), c.kills; !slices.Equal(f.got, c.want) || took != want && (want > 0 || took < time.Hour) {
+					t.Errorf("it got %q after %v, want %q after %v", f.got, took, c.want, want)
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
 	}
 }
 
@@ -156,6 +203,9 @@ func TestACommandIsConfined(t *testing.T) {
 	}
 	if _, err := os.Lstat("/tmp/kerf-test-interactive"); err == nil {
 		t.Error("it wrote to the machine's /tmp")
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
+		t.Errorf("left %q, %v", left, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(work, "here")); err != nil || string(text) != "kept\n" {
 		t.Errorf("%q, %v", text, err)

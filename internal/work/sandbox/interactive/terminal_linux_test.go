@@ -1,0 +1,162 @@
+package interactive
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/sandbox"
+)
+
+// TestACommandHasTheTerminal: its size, also a new one, and the keys, Ctrl-C among them. Ours is as it was afterwards.
+func TestACommandHasTheTerminal(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	defer master.Close() // ends who reads the other end
+	size := func(rows, cols uint16) {
+		if err := pty.Setsize(master, &pty.Winsize{Rows: rows, Cols: cols}); err != nil {
+			t.Error(err)
+		}
+	}
+	size(30, 101)
+	before, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := func(text string) {
+		if _, err := master.WriteString(text); err != nil {
+			t.Error(err)
+		}
+	}
+	ended := make(chan string)
+	go func() { // the user
+		var shown bytes.Buffer
+		defer func() { ended <- shown.String() }()
+		b := make([]byte, 1024)
+		answers := []struct {
+			seen string
+			do   func()
+		}{
+			{"size 30 101 yes", func() { keys("typed\r") }},
+			{"got typed", func() { size(40, 122); _ = syscall.Kill(os.Getpid(), syscall.SIGWINCH) }},
+			{"size 40 122", func() { keys("\x03") }},
+			{"ends", nil},
+		}
+		for len(answers) > 0 {
+			n, err := master.Read(b)
+			if err != nil {
+				return
+			}
+			shown.Write(b[:n])
+			if strings.Contains(shown.String(), answers[0].seen+"\r\n") {
+				if answers[0].do != nil {
+					answers[0].do()
+				}
+				answers = answers[1:]
+			}
+		}
+	}()
+	c := command(t, "bash", "-c", `trap 'echo ends; exit 4' INT; echo "size $(stty size) $TTY"; read x; echo "got $x"
+trap 'echo "size $(stty size)"' WINCH; while :; do read -t 60 y; done`)
+	code, failed := c.Run(t.Context(), slave, slave, slave)
+	if shown := <-ended; code != 4 || failed != nil || !strings.Contains(shown, "ends") {
+		t.Errorf("%d, %v, shown %q", code, failed, shown)
+	}
+	after, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	if err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("%v, the terminal was %+v and is %+v", err, before, after)
+	}
+}
+
+// TestNobodyIsToldOfSizesAnyMore when a command has ended.
+func TestNobodyIsToldOfSizesAnyMore(t *testing.T) {
+	told := make(chan bool, 8)
+	stop := onResize(func() { told <- true })
+	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
+		t.Fatal(err)
+	}
+	<-told
+	stop()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil || len(told) != 0 {
+		t.Errorf("%v, told %d times", err, len(told))
+	}
+}
+
+// TestASandboxThatStoppedWorking is told, with the code of one that cannot be set up, and nothing has run.
+func TestASandboxThatStoppedWorking(t *testing.T) {
+	bin, once := t.TempDir(), filepath.Join(t.TempDir(), "once")
+	text := fmt.Sprintf("#!/bin/sh\nmkdir %s 2>/dev/null && exit 0\nexit 3\n", once) // it works when it is tried first
+	if err := os.WriteFile(filepath.Join(bin, "bwrap"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	c := command(t, "sh", "-c", "echo runs")
+	locks := filepath.Join(t.TempDir(), "locks")
+	if err := os.Mkdir(locks, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.Full = false
+	c.Policy = boundary.Policy{Mode: boundary.ReadOnly, Roots: []string{c.Dir}, LockDir: locks, Backend: boundary.Bubblewrap}
+	var out, err said
+	code, failed := c.Run(t.Context(), nil, &out, &err)
+	if _, e := os.Stat(once); code != codeNoSandbox || failed == nil || out.String() != "" || e != nil {
+		t.Errorf("%d, %v, %q, err %q, %v", code, failed, out.String(), err.String(), e)
+	}
+}
+
+// TestWhatACommandIsEndedForIsTold to the user.
+func TestWhatACommandIsEndedForIsTold(t *testing.T) {
+	if err := sandbox.Probe(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	c := command(t, "sh", "-c", "head -c 3000000 /dev/zero >/tmp/big; sleep 600")
+	c.Full = false
+	c.Policy = boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{c.Dir}, LockDir: filepath.Join(t.TempDir(), "locks"),
+		Limits: boundary.Limits{TmpBytes: 1 << 20}}
+	var out, err said
+	code, failed := c.Run(t.Context(), nil, &out, &err)
+	if code != 128+int(syscall.SIGKILL) || failed != nil ||
+		err.String() != "kerf: /tmp: more than 1 MiB lay in the commands' own directory, so the command was ended\n" {
+		t.Errorf("%d, %v, %q", code, failed, err.String())
+	}
+}
+
+// asProgram makes the test binary a program that runs a command, and gets a signal afterwards.
+const asProgram = "KERF_TEST_INTERACTIVE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "" {
+		os.Exit(m.Run())
+	}
+	c := Command{Argv: []string{"true"}, Dir: "/", Full: true, Policy: boundary.Policy{Mode: boundary.FullAccess},
+		Env: func(bool) []string { return []string{"PATH=" + os.Getenv("PATH")} }}
+	if code, err := c.Run(context.Background(), nil, os.Stdout, os.Stderr); code != 0 || err != nil {
+		panic(err)
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	select {}
+}
+
+// TestKerfEndsOnSignalsAgain when the command has ended.
+func TestKerfEndsOnSignalsAgain(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), asProgram+"=yes")
+	out, _ := cmd.CombinedOutput()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
+		t.Errorf("%v %s", cmd.ProcessState, out)
+	}
+}
