@@ -36,20 +36,18 @@ func init() {
 // called reports whether the first argument is Flag. The second one may be a digit: the
 // descriptor from which the word to begin is read.
 func called() (yes bool, gate int) {
-	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return false, 0
-	}
+	const flag = Flag + "\x00"
+	fd, _ := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	defer syscall.Close(fd)
 	var b [256]byte
 	n, _ := syscall.Read(fd, b[:])
 	for i := range max(n, 0) {
 		if b[i] == 0 {
 			rest := b[i+1 : n]
-			if len(rest) <= len(Flag) || string(rest[:len(Flag)]) != Flag || rest[len(Flag)] != 0 {
+			if len(rest) < len(flag) || string(rest[:len(flag)]) != flag {
 				return false, 0
 			}
-			if rest = rest[len(Flag)+1:]; len(rest) == 2 {
+			if rest = rest[len(flag):]; len(rest) == 2 {
 				gate = int(rest[0] - '0')
 			}
 			return true, gate
@@ -220,6 +218,7 @@ func (s *state) outcome(from int) (code int, failed bool) {
 	}
 }
 
+//go:nocheckptr
 func (s *state) explain(r report) int {
 	errno := syscall.Errno(r.errno)
 	switch r.step {
@@ -229,7 +228,7 @@ func (s *state) explain(r report) int {
 	case failedMarkStep:
 		return complain("that it begins cannot be told", errno)
 	default:
-		return complain(s.note(r.step), errno)
+		return complain(text((*byte)(at(uintptr(s.steps[r.step].Note)))), errno)
 	}
 	name := text(s.argv[0])
 	if errno == syscall.ENOENT || errno == syscall.ENOTDIR {
@@ -238,14 +237,6 @@ func (s *state) explain(r report) int {
 	}
 	write("kerf: " + name + ": " + errno.Error() + "\n")
 	return 126
-}
-
-//go:nocheckptr
-func (s *state) note(step uint64) string {
-	if step >= uint64(len(s.steps)) {
-		return "the sandbox program"
-	}
-	return text((*byte)(at(uintptr(s.steps[step].Note))))
 }
 
 func complain(what string, errno syscall.Errno) int {

@@ -3,13 +3,46 @@
 package launch
 
 import (
+	"encoding/binary"
+	"flag"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
+
+// counted makes the test binary a launcher that ends as other programs do, and so tells what of
+// its code it reached. The launcher itself ends before anybody can tell.
+const counted = "KERF_TEST_LAUNCH"
+
+func TestMain(m *testing.M) {
+	if gate, err := strconv.Atoi(os.Getenv(counted)); err == nil {
+		runtime.LockOSThread()
+		os.Exit(run(gate))
+	}
+	os.Exit(m.Run())
+}
+
+// counting is a launcher once more, if it is to be known what the tests reach, or nil.
+func counting(launcher *exec.Cmd, gate int) *exec.Cmd {
+	dir := os.Getenv("GOCOVERDIR")
+	if f := flag.Lookup("test.gocoverdir"); f != nil && dir == "" {
+		dir = f.Value.String()
+	}
+	if dir == "" {
+		return nil
+	}
+	again := exec.Command(launcher.Path)
+	again.Args = slices.DeleteFunc(slices.Clone(launcher.Args), func(arg string) bool { return arg == Flag })
+	again.Env = append(launcher.Environ(), counted+"="+strconv.Itoa(gate), "GOCOVERDIR="+dir)
+	again.ExtraFiles = launcher.ExtraFiles
+	return again
+}
 
 // start runs a program with the launcher in this very test binary.
 func start(t *testing.T, p *Program, before string, extra ...string) (string, int) {
@@ -27,10 +60,11 @@ func begin(t *testing.T, p *Program, before string, extra ...string) (text strin
 	}
 	f := os.NewFile(uintptr(fd), "program")
 	defer f.Close()
-	if _, err := f.WriteAt(p.Encode(), 0); err != nil {
+	encoded := p.Encode()
+	if _, err := f.WriteAt(encoded, 0); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/bin/sh", "-c", before+` exec "$0" `+Flag, os.Args[0])
+	cmd := exec.Command("/bin/sh", "-c", before+` exec "$0" "$@"`, os.Args[0], Flag)
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Env = append(os.Environ(), extra...)
 	out, err := cmd.CombinedOutput()
@@ -41,7 +75,17 @@ func begin(t *testing.T, p *Program, before string, extra ...string) (text strin
 	if _, err := f.ReadAt(mark[:], 0); err != nil {
 		t.Fatal(err)
 	}
-	return string(out), cmd.ProcessState.ExitCode(), mark[0] == Begun
+	code, begun = cmd.ProcessState.ExitCode(), mark[0] == Begun
+	if again := counting(cmd, 0); again != nil {
+		if begun && code != 126 && code != 127 && p.Clone == 0 {
+			encoded[binary.NativeEndian.Uint64(encoded[9*8:])] = '/' // one that becomes no command tells what it reached
+		}
+		if _, err := f.WriteAt(encoded, 0); err != nil {
+			t.Fatal(err)
+		}
+		_ = again.Run()
+	}
+	return string(out), code, begun
 }
 
 // The launcher tells that it came to the command, and nobody else can: not one that exits as the
@@ -74,6 +118,9 @@ func TestLauncherTellsThatTheCommandBegins(t *testing.T) {
 	namespaced := func(p *Program) *Program { p.Clone = unix.CLONE_NEWUSER; return p }
 	if _, code, _ := begin(t, namespaced(&Program{Argv: []string{"true"}}), ""); code == unavailable {
 		t.Skip("no user namespaces here")
+	}
+	if text, code, begun := begin(t, namespaced(killed), ""); code != 128+int(unix.SIGKILL) || begun || text != "" {
+		t.Errorf("killed at a step in a namespace: %d, began %v: %s", code, begun, text)
 	}
 	for _, p := range []*Program{{Argv: []string{"sh", "-c", seek}}, broken()} {
 		want := p.Len() == 0
@@ -116,12 +163,13 @@ func TestStepsPassResultsOn(t *testing.T) {
 
 func TestPointersReachOtherPlaces(t *testing.T) {
 	p := &Program{Argv: []string{"true"}}
-	vector := p.Data(make([]byte, 16))
+	vector := p.Data(make([]byte, 32))
 	word := p.Data([]byte("gathered\n"))
 	p.Point(vector, 0, word)
-	p.data[uint64(vector)+8] = 9
-	p.Call("writev", unix.SYS_WRITEV, 1, vector, 1)
-	if text, code := start(t, p, ""); text != "gathered\n" || code != 0 {
+	p.Point(vector, 16, word.At(3))
+	p.data[uint64(vector)+8], p.data[uint64(vector)+24] = 9, 6
+	p.Call("writev", unix.SYS_WRITEV, 1, vector, 2)
+	if text, code := start(t, p, ""); text != "gathered\nhered\n" || code != 0 {
 		t.Errorf("got %d %q", code, text)
 	}
 }

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
 
@@ -132,17 +134,20 @@ func TestAKilledLauncherTakesAllWithIt(t *testing.T) {
 	}
 }
 
+// children are those of the first thread of a process.
+func children(t *testing.T, pid int) []string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))
+}
+
 // TestTheFirstProcessHasNoFiles: it only waits, and nothing stays open for it. The command leads a session.
 func TestTheFirstProcessHasNoFiles(t *testing.T) {
 	cmd, in, out := running(t, apart(t, "sh", "-c", "echo runs; read x; cut -d' ' -f6 /proc/self/stat"))
-	of := func(pid int) []string {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(string(text))
-	}
-	first := of(cmd.Process.Pid)
+	first := children(t, cmd.Process.Pid)
 	if len(first) != 1 {
 		t.Fatalf("the launcher has the children %q", first)
 	}
@@ -211,6 +216,7 @@ func TestNoDamagedProgramIsCarriedOut(t *testing.T) {
 		"nothing": nil, "half of a header": good()[:headerSize/2], "a header alone": good()[:headerSize],
 		"all but the last byte": good()[:size-1], "another magic": word(0, magic+1), "more than there is": word(1, size+1),
 		"too large": word(1, 64<<20+1), "too many registers": word(4, registerLimit+1), "no arguments": word(10, 0),
+		"more arguments than there is room for": word(10, 1<<40), "more words than there is room for": word(12, 1<<40),
 	} {
 		fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
 		if err != nil {
@@ -223,6 +229,9 @@ func TestNoDamagedProgramIsCarriedOut(t *testing.T) {
 		cmd := exec.Command(os.Args[0], Flag)
 		cmd.ExtraFiles = []*os.File{f}
 		out, _ := cmd.CombinedOutput()
+		if again := counting(cmd, 0); again != nil {
+			_ = again.Run()
+		}
 		f.Close()
 		if code := cmd.ProcessState.ExitCode(); code != unavailable || !strings.Contains(string(out), "cannot be read") {
 			t.Errorf("%s: %d %s", name, code, out)
@@ -296,4 +305,167 @@ func TestArgumentsAreOfEachKind(t *testing.T) {
 		}
 	}()
 	p.Call("fifth", 11, int8(1))
+}
+
+// TestALauncherWaitsForItsProgram: the first process is there by then, and does nothing before the word comes.
+// When it cannot come any more nothing is done, and nobody is told.
+func TestALauncherWaitsForItsProgram(t *testing.T) {
+	for name, c := range map[string]struct {
+		clone, then uint64
+		word        bool
+		text        string
+		code        int
+	}{
+		"in namespaces":            {unix.CLONE_NEWUSER, unix.CLONE_NEWUSER, true, "runs\n", 6},
+		"as the command":           {0, 0, true, "runs\n", 6},
+		"that never comes":         {unix.CLONE_NEWUSER, unix.CLONE_NEWUSER, false, "", unavailable},
+		"that needs others":        {unix.CLONE_NEWUSER, unix.CLONE_NEWUSER | unix.CLONE_NEWNS, true, "kerf: " + NotSetUp + unreadable + "\n", unavailable},
+		"that never comes, either": {0, 0, false, "", unavailable},
+	} {
+		run := func(launcher *exec.Cmd, program, wait, word *os.File) string {
+			if _, err := program.WriteAt((&Program{Clone: c.clone}).Encode(), 0); err != nil {
+				t.Fatal(err)
+			}
+			launcher.ExtraFiles = []*os.File{program, wait}
+			var out bytes.Buffer
+			launcher.Stdout, launcher.Stderr = &out, &out
+			if err := launcher.Start(); err != nil {
+				t.Fatal(err)
+			}
+			wait.Close()
+			for c.clone != 0 && len(children(t, launcher.Process.Pid)) == 0 {
+				time.Sleep(time.Millisecond) // until the first process is there
+			}
+			if c.word {
+				p := &Program{Clone: c.then, Argv: []string{"sh", "-c", "echo runs; exit 6"}}
+				if _, err := program.WriteAt(p.Encode(), 0); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := word.Write([]byte{1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			word.Close()
+			_ = launcher.Wait()
+			return out.String()
+		}
+		if c.clone != 0 {
+			apart(t)
+		}
+		for _, counts := range []bool{false, true} {
+			fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program := os.NewFile(uintptr(fd), "program")
+			wait, word, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			launcher := exec.Command(os.Args[0], Flag, "4")
+			if counts {
+				launcher = counting(launcher, 4)
+			}
+			if launcher != nil {
+				if text := run(launcher, program, wait, word); text != c.text || launcher.ProcessState.ExitCode() != c.code {
+					t.Errorf("a program %s: %v %q, want %d %q", name, launcher.ProcessState, text, c.code, c.text)
+				}
+			}
+			program.Close()
+			wait.Close()
+			word.Close()
+		}
+	}
+}
+
+// TestTheCommandHasTheTerminal as its own, if it is to have it.
+func TestTheCommandHasTheTerminal(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	for _, terminal := range []bool{false, true} {
+		p := apart(t, "sh", "-c", "if (: </dev/tty) 2>/dev/null; then exit 3; else exit 4; fi")
+		p.Terminal = terminal
+		fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := os.NewFile(uintptr(fd), "program")
+		if _, err := f.WriteAt(p.Encode(), 0); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(os.Args[0], Flag)
+		cmd.ExtraFiles, cmd.Stdin = []*os.File{f}, slave
+		out, _ := cmd.CombinedOutput()
+		f.Close()
+		if code := cmd.ProcessState.ExitCode(); (code == 3) != terminal || (code == 4) == terminal {
+			t.Errorf("a terminal %v: %d %s", terminal, code, out)
+		}
+	}
+}
+
+// TestWhoIsALauncher: who has the flag as its first argument, and nobody else.
+func TestWhoIsALauncher(t *testing.T) {
+	for _, c := range []struct {
+		argv []string
+		want bool
+	}{
+		{[]string{"kerf", Flag}, true}, {[]string{"kerf", Flag, "more"}, true}, {[]string{"", Flag}, true},
+		{[]string{"kerf", Flag + "er"}, false}, {[]string{"kerf", Flag[:len(Flag)-1]}, false}, {[]string{"kerf", "-test.list=none", Flag}, false},
+		{[]string{Flag, "-test.list=none"}, false}, {[]string{strings.Repeat("a", 255-len(Flag)), Flag}, false},
+		{[]string{strings.Repeat("a", 300), Flag}, false},
+	} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Args = c.argv
+		out, _ := cmd.CombinedOutput()
+		if launched := strings.Contains(string(out), unreadable); launched != c.want || launched != (cmd.ProcessState.ExitCode() == unavailable) ||
+			strings.Contains(string(out), "panic: ") {
+			t.Errorf("%q: %v, %.200s", c.argv, cmd.ProcessState, out)
+		}
+	}
+}
+
+// TestNumbersAreStored where a step says, 32 bits of them.
+func TestNumbersAreStored(t *testing.T) {
+	p := &Program{Argv: []string{"true"}}
+	at := p.Data([]byte("a word, and no more\n"))
+	p.Call("store", Store, at, uint64(0xffffffff_00000000|0x64726f57)) // "Word", in the order of most machines
+	p.Call("write", unix.SYS_WRITE, 1, at, 20)
+	var word [4]byte
+	binary.NativeEndian.PutUint32(word[:], 0x64726f57)
+	if text, code := start(t, p, ""); text != string(word[:])+"rd, and no more\n" || code != 0 {
+		t.Errorf("%d %q", code, text)
+	}
+}
+
+// TestACommandThatCannotBeToldDoesNotBegin: nobody would know that it ran.
+func TestACommandThatCannotBeToldDoesNotBegin(t *testing.T) {
+	p := &Program{Argv: []string{"echo", "runs"}}
+	p.Call("close the program", unix.SYS_CLOSE_RANGE, 3, 255, 0)
+	if text, code, begun := begin(t, p, ""); code != unavailable || begun || !strings.Contains(text, "that it begins cannot be told: bad file") {
+		t.Errorf("%d, began %v: %q", code, begun, text)
+	}
+}
+
+// TestStepsAreLeftOut: as many steps are left out as an optional one says, and none when it works.
+func TestStepsAreLeftOut(t *testing.T) {
+	for failing, want := range map[bool]string{true: "ad", false: "abcd"} {
+		p := &Program{Argv: []string{"true"}}
+		p.Call("a", unix.SYS_WRITE, 1, "a", 1)
+		number := 77
+		if !failing {
+			number = 0 // there is always one
+		}
+		s := p.Call("optional", unix.SYS_CLOSE, number)
+		s.Optional, s.Skip = 1, 2
+		p.Call("b", unix.SYS_WRITE, 1, "b", 1)
+		p.Call("c", unix.SYS_WRITE, 1, "c", 1)
+		p.Call("d", unix.SYS_WRITE, 1, "d", 1)
+		if text, code := start(t, p, ""); text != want || code != 0 {
+			t.Errorf("a step fails %v: %d %q, want %q", failing, code, text, want)
+		}
+	}
 }
