@@ -157,7 +157,11 @@ func goesOn(dir string) error {
 	if damage == nil {
 		return errors.Join(errors.New("no damage is told"), w.Close())
 	}
-	return errors.Join(w.Append(Entry{"user_input", said{"text 3"}}), w.Close())
+	err = errors.Join(w.Append(Entry{"user_input", said{"text 3"}}), w.Close())
+	if errors.Is(err, os.ErrInvalid) {
+		panic("a session was opened without its record")
+	}
+	return err
 }
 
 // lasting tells of a call that makes a name which counts.

@@ -121,10 +121,7 @@ func (w *Writer) aside(r io.Reader) (name string, err error) {
 		if err == nil {
 			err = f.Sync()
 		}
-		if e := f.Close(); err == nil {
-			err = e
-		}
-		if err == nil {
+		if err = errors.Join(err, f.Close()); err == nil {
 			err = atomicfile.SyncDir(w.dir) // what is copied is cut off next
 		}
 		if err != nil {
@@ -153,10 +150,7 @@ func writeRecords(path string, records []Record) (size int64, err error) {
 	if err == nil {
 		err = f.Sync()
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(path)
 	}
 	return size, err

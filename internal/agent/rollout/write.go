@@ -403,10 +403,7 @@ func writeNew(path string, b []byte) error {
 		return err
 	}
 	_, err = f.Write(b)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(path)
 	}
 	return err

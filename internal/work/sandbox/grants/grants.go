@@ -25,18 +25,16 @@ func newGranter(mounts []boundary.Mount) granter {
 		if !hides(m) {
 			continue
 		}
-		if id, dir := g.identity(m.Path); dir {
-			g.hidden[id] = true
-		}
+		g.hidden[identity(m.Path)] = true
 		for at := filepath.Dir(m.Path); ; at = filepath.Dir(at) {
-			if id, dir := g.identity(at); dir {
-				g.above[id] = true
-			}
+			g.above[identity(at)] = true
 			if filepath.Dir(at) == at {
 				break
 			}
 		}
 	}
+	delete(g.hidden, boundary.FileID{})
+	delete(g.above, boundary.FileID{})
 	return g
 }
 
@@ -51,39 +49,33 @@ func hides(m boundary.Mount) bool {
 	return m.Kind == boundary.MountHideFile || m.Kind == boundary.MountHideDir || m.Kind == boundary.MountTmp
 }
 
-func (g *granter) identity(path string) (id boundary.FileID, dir bool) {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() {
-		return id, false
+// identity is that of a directory, and zero for what is none.
+func identity(path string) (id boundary.FileID) {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		id, _ = boundary.IdentityOf(info)
 	}
-	id, _ = boundary.IdentityOf(info)
-	return id, id != boundary.FileID{}
+	return id
 }
 
 // readable names what has to be granted so that everything below path can be read but for
 // what is hidden: path itself, or, when something below is hidden, what lies in it, one by one.
 // What is known to be no directory is not asked.
 func (g *granter) readable(path string, maybe bool) []string {
-	i := slices.IndexFunc(g.mounts, func(m boundary.Mount) bool { return m.Path == path })
-	if i >= 0 && hides(g.mounts[i]) {
+	if slices.ContainsFunc(g.mounts, func(m boundary.Mount) bool { return m.Path == path && hides(m) }) {
 		return g.opened(path)
 	}
 	var id boundary.FileID
-	dir := false
 	if maybe {
-		id, dir = g.identity(path)
+		id = identity(path)
 	}
-	if dir && g.hidden[id] {
+	if g.hidden[id] {
 		return nil
 	}
-	below := func(m boundary.Mount) bool { return m.Path != path && pathname.Under(path, m.Path) && hides(m) }
-	if !(dir && g.above[id]) && !slices.ContainsFunc(g.mounts, below) {
+	below := func(m boundary.Mount) bool { return pathname.Under(path, m.Path) && hides(m) }
+	if !g.above[id] && !slices.ContainsFunc(g.mounts, below) {
 		return []string{path}
 	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil
-	}
+	entries, _ := os.ReadDir(path) // what cannot be listed is not granted
 	var all []string
 	for _, e := range entries {
 		all = append(all, g.readable(filepath.Join(path, e.Name()), e.IsDir())...)

@@ -22,10 +22,14 @@ func TestReadableNamesSiblings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(dir+"/file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	got := slices.DeleteFunc(Readable([]boundary.Mount{{Kind: boundary.MountHideDir, Path: dir + "/a/b"},
+		{Kind: boundary.MountHideFile, Path: dir + "/gone/secret"},
 		{Kind: boundary.MountHideDir, Path: dir + "/e"}, {Kind: boundary.MountRead, Path: dir + "/e/f"}}),
 		func(path string) bool { return !strings.HasPrefix(path, dir) })
-	if d := cmp.Diff([]string{dir + "/a/c", dir + "/d", dir + "/e/f"}, got); d != "" {
+	if d := cmp.Diff([]string{dir + "/a/c", dir + "/d", dir + "/e/f", dir + "/file"}, got); d != "" {
 		t.Error(d)
 	}
 }
@@ -93,8 +97,8 @@ func TestReadableIsWhatIsNotHidden(t *testing.T) {
 			}
 		}
 		for i, g := range got {
-			if slices.Contains(got[:i], g) {
-				rt.Errorf("%s is granted twice", g)
+			if slices.ContainsFunc(got, func(other string) bool { return other != g && pathname.Under(other, g) }) || slices.Contains(got[:i], g) {
+				rt.Errorf("%s is granted twice: %q", g, got)
 			}
 		}
 	})
@@ -118,13 +122,13 @@ func TestADirectoryUnderAnotherName(t *testing.T) {
 			t.Errorf("%s: %s", path, d)
 		}
 	}
-	if _, ok := g.identity(dir + "/gone"); ok {
+	if identity(dir+"/gone") != (boundary.FileID{}) {
 		t.Error("what is not there has an identity")
 	}
 	if err := os.WriteFile(dir+"/file", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := g.identity(dir + "/file"); ok {
+	if identity(dir+"/file") != (boundary.FileID{}) {
 		t.Error("a file is taken for a directory")
 	}
 }
@@ -143,5 +147,21 @@ func TestAllDirectoriesAboveAreKnown(t *testing.T) {
 	}
 	if got := Readable(nil); !slices.Equal(got, []string{"/"}) {
 		t.Errorf("nothing is hidden, granted %q", got)
+	}
+}
+
+// TestWhatIsHiddenByNameOnly: where directories cannot be told from each other, their names count.
+func TestWhatIsHiddenByNameOnly(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"/a/hidden/open", "/a/b"} {
+		if err := os.MkdirAll(dir+d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := newGranter([]boundary.Mount{{Kind: boundary.MountRead, Path: dir + "/a/hidden"}, {Kind: boundary.MountHideDir, Path: dir + "/a/hidden"},
+		{Kind: boundary.MountRead, Path: dir + "/a/hidden/open"}, {Kind: boundary.MountRead, Path: dir + "/elsewhere"}})
+	g.above, g.hidden = nil, nil
+	if d := cmp.Diff([]string{dir + "/a/b", dir + "/a/hidden/open"}, g.readable(dir+"/a", true)); d != "" {
+		t.Error(d)
 	}
 }
