@@ -1,6 +1,8 @@
 package stays
 
 import (
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +33,9 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 		"no turn moved it": {[]ledger.Entry{move(1, "s", "t", main, nil), move(2, "s", "u", main, b)}, []int64{1}, b, nil, ""},
 		"another session":  {[]ledger.Entry{{Seq: 1, Session: "s", Turn: "t"}, move(2, "x", "t", main, b)}, []int64{1}, b, nil, ""},
 		"no turn at all":   {[]ledger.Entry{{Seq: 1}, move(2, "", "", main, b)}, []int64{1}, b, nil, ""},
+		"an end that nobody saw": {[]ledger.Entry{move(1, "s", "t", at("main", "e"), nil), move(2, "s", "t", main, b), move(3, "s", "t", b, nil)},
+			[]int64{1}, b, nil, "note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> main at bbbbbbbbb|" +
+				"hint: to put HEAD back and keep the files: git reset aaaaaaaaa"},
 		"there and back": {[]ledger.Entry{move(1, "s", "t", main, b), move(2, "s", "t", b, main)}, []int64{1}, main, reset,
 			""},
 		"commits": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, b, made,
@@ -101,14 +106,74 @@ func TestAHintLeadsWhereHeadWas(t *testing.T) {
 
 // TestACommandRunsUntilItsLastEntry: whose entry it is counts, and not whose is the newest.
 func TestACommandRunsUntilItsLastEntry(t *testing.T) {
-	entries := []ledger.Entry{{Seq: 1}, {Seq: 2, Of: 1}, {Seq: 3}, {Seq: 4, Of: 3}, {Seq: 5, Of: 1}, {Seq: 6, Of: 1, Ended: true},
+	entries := []ledger.Entry{{Seq: 1}, {Seq: 2, Of: 1}, {Seq: 3}, {Seq: 4, Of: 3}, {Seq: 5, Of: 3}, {Seq: 6, Of: 3, Ended: true},
 		{Seq: 7}}
 	for _, c := range []struct {
 		undone []int64
 		want   bool
-	}{{[]int64{2, 5}, false}, {[]int64{4}, true}, {[]int64{2, 4}, true}, {[]int64{7}, false}, {nil, false}} {
+	}{{[]int64{4, 5}, false}, {[]int64{2}, true}, {[]int64{2, 4}, true}, {[]int64{7}, false}, {nil, false}} {
 		if got := running(entries, c.undone); got != c.want {
 			t.Errorf("%v: %v", c.undone, got)
 		}
+	}
+}
+
+// TestWhatIsSaidOfARepository that a turn left on another branch: git's own answers are in it.
+func TestWhatIsSaidOfARepository(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	commits := func(subject string) string {
+		git("commit", "-q", "--allow-empty", "-m", subject)
+		return git("rev-parse", "HEAD")
+	}
+	git("init", "-q", "-b", "main")
+	one := commits("one")
+	git("checkout", "-q", "-b", "x")
+	two := commits("two")
+	l, err := ledger.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []ledger.Entry{{Session: "s", Turn: "t"}, {Session: "s", Turn: "t", Of: 1, Head: &ledger.HeadMove{
+		From: &ledger.Head{Branch: "main", Commit: one}, To: &ledger.Head{Branch: "x", Commit: two}}}, {Session: "s", Turn: "u"}} {
+		if err := l.Append(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const hint = "hint: to put HEAD back and keep the files: git branch -f main "
+	said := func(undone ...int64) (list []string, hinted bool) {
+		t.Helper()
+		list, err := Lines(t.Context(), l, dir, undone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list, slices.ContainsFunc(list, func(line string) bool { return strings.HasPrefix(line, hint+one[:9]) })
+	}
+	list, hinted := said(2)
+	if !slices.Contains(list, "  "+two[:9]+" two") || !strings.Contains(list[0], "still runs") || !hinted {
+		t.Errorf("%q", list)
+	}
+	if list, _ := said(3); list != nil {
+		t.Errorf("of another turn: %q", list)
+	}
+	git("branch", "-q", "-f", "main", commits("three"))
+	git("reset", "-q", "--hard", two)
+	if list, hinted := said(1); hinted || len(list) == 0 {
+		t.Errorf("somebody gave the branch more: %q", list)
+	}
+	git("branch", "-q", "-f", "main", one)
+	if list, hinted := said(1); !hinted {
+		t.Errorf("the branch is as it was: %q", list)
+	}
+	git("bisect", "start")
+	if list, hinted := said(1); hinted || len(list) == 0 {
+		t.Errorf("git goes on with something: %q", list)
 	}
 }
