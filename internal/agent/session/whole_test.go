@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,32 @@ func TestMetadataFollowTheTurns(t *testing.T) {
 	_ = s.Close()
 	if _, err := os.Stat(name); err == nil {
 		t.Error("what was up to date was written once more")
+	}
+}
+
+// TestMetadataThatCannotBeWrittenAreTold: the user hears of it once, and the session goes on.
+func TestMetadataThatCannotBeWrittenAreTold(t *testing.T) {
+	s, dir := recorded(t, nil, says("one"), says("two"), says("three"))
+	s.do(input("go"))
+	s.until(is[protocol.TurnCompleted])
+	name := filepath.Join(dir, "metadata.json")
+	if err := errors.Join(os.Remove(name), os.MkdirAll(filepath.Join(name, "x"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	s.do(input("go"))
+	warned := s.until(is[protocol.Warning]).(protocol.Warning)
+	if !strings.HasPrefix(warned.Message, "the session cannot be saved at the moment: ") {
+		t.Error(warned)
+	}
+	s.until(is[protocol.TurnCompleted])
+	if err := os.RemoveAll(name); err != nil {
+		t.Fatal(err)
+	}
+	s.do(input("go"))
+	s.until(is[protocol.TurnCompleted])
+	_ = s.Close()
+	if m, err := rollout.LoadMetadata(dir); err != nil || m.Turns != 3 {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
 
