@@ -23,6 +23,11 @@ func TestAgents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes many steps")
 	}
+	steps := number("KERF_TRUST_STEPS", part(300, 40))
+	sampled(t, steps, 300, func(t *testing.T) { workTogether(t, steps) })
+}
+
+func workTogether(t *testing.T, steps int) {
 	kerf, err := program()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +43,6 @@ func TestAgents(t *testing.T) {
 	if err := put(p.dir, files); err != nil {
 		t.Fatal(err)
 	}
-	steps := number("KERF_TRUST_STEPS", 300)
 	w := &world{t: t, p: p, wrote: map[string]origin{}}
 	sessions := map[string]*session{}
 	var g sync.WaitGroup

@@ -10,10 +10,10 @@
 //
 // The variables that the tests read:
 //
-//	KERF_TRUST_HISTORIES  how many random histories are run (300, or as many as 150 s allow)
+//	KERF_TRUST_HISTORIES  how many random histories are run (6; in CI and with KERF_LONG 300, or as many as 150 s allow)
 //	KERF_TRUST_FIRST      the number of the first of them (1)
-//	KERF_TRUST_KILLS      how often each is killed (6)
-//	KERF_TRUST_STEPS      how many steps two agents and a user take (300)
+//	KERF_TRUST_KILLS      how often each is killed (1; in CI and with KERF_LONG 6)
+//	KERF_TRUST_STEPS      how many steps two agents and a user take (40; in CI and with KERF_LONG 300)
 //	KERF_TRUST_PROGRAM    a kerf that is built already
 //	KERF_TRUST_SEED       run the history with this number alone, and keep its files
 //	KERF_TRUST_STRICT     nothing that is pending is excused

@@ -20,8 +20,16 @@ import (
 // fall together is different in each run.
 func TestHistories(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays hundreds of histories")
+		t.Skip("plays many histories")
 	}
+	first, count := uint64(number("KERF_TRUST_FIRST", 1)), number("KERF_TRUST_HISTORIES", part(300, 6))
+	if os.Getenv("KERF_TRUST_SEED") != "" {
+		first, count = uint64(number("KERF_TRUST_SEED", 1)), 1
+	}
+	sampled(t, count, 300, func(t *testing.T) { playHistories(t, first, count) })
+}
+
+func playHistories(t *testing.T, first uint64, count int) {
 	kerf, err := program()
 	if err != nil {
 		t.Fatal(err)
@@ -34,11 +42,7 @@ func TestHistories(t *testing.T) {
 	if err := makeBase(base); err != nil {
 		t.Fatal(err)
 	}
-	first, count := uint64(number("KERF_TRUST_FIRST", 1)), number("KERF_TRUST_HISTORIES", 300)
 	one := os.Getenv("KERF_TRUST_SEED")
-	if one != "" {
-		first, count = uint64(number("KERF_TRUST_SEED", 1)), 1
-	}
 	began := time.Now()
 	tally := newTally()
 	next := make(chan uint64)
@@ -96,6 +100,25 @@ func keep(t *testing.T, place string, found map[string][]string) {
 // enough reports whether a test that nobody told how long to run has run for a time.
 func enough(began time.Time, limit time.Duration) bool {
 	return os.Getenv("KERF_TRUST_HISTORIES") == "" && time.Since(began) > limit
+}
+
+// part is some of all where somebody works on this package, and all of it in CI and with KERF_LONG.
+func part(all, some int) int {
+	if os.Getenv("KERF_LONG") == "" && os.Getenv("CI") == "" {
+		return some
+	}
+	return all
+}
+
+// sampled runs a test, and names it so where it plays fewer than all. A sample runs beside other tests.
+func sampled(t *testing.T, count, all int, f func(*testing.T)) {
+	t.Helper()
+	if count >= all {
+		f(t)
+		return
+	}
+	t.Parallel()
+	t.Run(fmt.Sprintf("a sample, %d of %d", count, all), f)
 }
 
 func number(key string, usual int) int {

@@ -29,6 +29,11 @@ func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills many programs")
 	}
+	rounds := number("KERF_TRUST_KILLS", part(6, 1))
+	sampled(t, rounds, 6, func(t *testing.T) { killEach(t, rounds) })
+}
+
+func killEach(t *testing.T, rounds int) {
 	kerf, err := program()
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +42,7 @@ func TestKilled(t *testing.T) {
 		t.Run(string(v), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(number("KERF_TRUST_SEED", 1)), 5))
-			rounds, changed := number("KERF_TRUST_KILLS", 6), 0
+			changed := 0
 			var faults []string
 			for i := range rounds {
 				at := r.IntN(200)

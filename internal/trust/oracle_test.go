@@ -22,6 +22,11 @@ func TestOracle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("traces many commands")
 	}
+	count := max(1, number("KERF_TRUST_HISTORIES", part(300, 20))/20)
+	sampled(t, count, 15, func(t *testing.T) { trace(t, count) })
+}
+
+func trace(t *testing.T, count int) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("strace is not there")
@@ -41,7 +46,6 @@ func TestOracle(t *testing.T) {
 	var faults []string
 	claims, seen, played := 0, 0, 0
 	began := time.Now()
-	count := max(8, number("KERF_TRUST_HISTORIES", 300)/20)
 	for n := range count {
 		if enough(began, time.Minute) {
 			break

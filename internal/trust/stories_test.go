@@ -435,7 +435,7 @@ func TestSeen5(t *testing.T) {
 		back(s, "sed -i 's/^10$/TEN/' a.txt; dd if=/dev/zero of=big.bin bs=1 count=4 conv=notrunc 2>/dev/null")
 	})
 	tell(t, "many files", map[string]string{"a.txt": "a\n"}, func(s *story) {
-		n := 3000
+		n := part(3000, 600)
 		if os.Getenv("KERF_LONG") != "" {
 			n = 100_050
 		}
