@@ -36,7 +36,8 @@ var works = []struct {
 	{"r+ on 500 MB", "head -c 500000000 /dev/zero > f", "printf x | dd of=f conv=notrunc bs=1 status=none", false},
 	{"make -j4, 200 C files", "for i in $(seq 200); do echo \"#include <stdio.h>\nint f$i(void) { return printf(\\\"$i\\\"); }\" | " +
 		"sed 's/\\\\n/\\n/' > $i.c; done; echo 'all: $(patsubst %.c,%.o,$(wildcard *.c))' > Makefile", "make -s -j4", false},
-	{"npm ci, express", "export npm_config_cache=$PWD/.npm; npm init -y && npm install express && rm -rf node_modules",
+	{"npm ci, express", "export npm_config_cache=$PWD/.npm npm_config_omit_lockfile_registry_resolved=false; " +
+		"npm init -y && npm install express && rm -rf node_modules",
 		"npm_config_cache=$PWD/.npm npm ci --offline --no-audit --no-fund", false},
 	{"go build net/http, cold cache", "", "GOFLAGS=-mod=mod GOCACHE=$PWD/c go build net/http", false},
 }

@@ -235,6 +235,7 @@ func (c *call) keepFile(known *file, t *content.Thing, need level, f content.Fat
 	}
 	if t.State.How == journal.Prefix {
 		known.level = begun
+		c.grows.Store(true)
 	}
 	if t.Linked {
 		known.linked = t.State.Number

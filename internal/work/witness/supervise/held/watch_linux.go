@@ -159,6 +159,8 @@ type watch struct {
 	// carried are the files at names that went on behind the last cut; what they hold was not kept since.
 	carried map[content.Inode]bool
 	touches int64
+	// grows says that since the last cut only the beginning of a file was kept, since it is open to append.
+	grows atomic.Bool
 	// apartFrom are the files whose notices are told apart.
 	apartFrom map[int32]bool
 	counted   map[int32]*endings.Several // those of them that have several names
@@ -236,6 +238,10 @@ func (w *watch) next() (came bool, err error) {
 	var n listener.Notice
 	if came, err = n.Receive(w.listener); !came {
 		return false, err
+	}
+	if !w.grows.Load() && calls.Of(uint32(n.Number)).Op == calls.Setflags {
+		n.Answer(w.listener, 0) // of no interest; programs in Go make two such calls for each file that they open
+		return true, nil
 	}
 	w.hub.mu.Lock()
 	for w.paused {
@@ -437,6 +443,7 @@ func (w *watch) cut() {
 	w.write(records...)
 	w.before, w.names = w.names, open
 	clear(w.files)
+	w.grows.Store(false)
 }
 
 // lastCalls adds the names of the last calls of all threads.
