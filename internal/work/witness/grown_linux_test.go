@@ -86,3 +86,27 @@ func TestAFileThatIsWrittenWithoutANameIsKeptAsItWas(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", short.Replace(got), short.Replace(want))
 	}
 }
+
+// TestALargeFileThatIsNotAppendedToAnyMoreIsKept: a command opens a large file to append, and then lets its
+// descriptor write anywhere, also after another one whose flags are of no interest.
+func TestALargeFileThatIsNotAppendedToAnyMoreIsKept(t *testing.T) {
+	t.Parallel()
+	const program = `import fcntl, os
+r = os.open("b", os.O_RDWR)
+fcntl.fcntl(r, fcntl.F_SETFL, os.O_NONBLOCK)
+f = os.open("a", os.O_WRONLY | os.O_APPEND)
+fcntl.fcntl(r, fcntl.F_SETFL, 0)
+os.write(f, b"more")
+fcntl.fcntl(f, fcntl.F_SETFL, 0)
+os.pwrite(f, b"XX", 0)`
+	b := newBench(t, "")
+	large := strings.Repeat("0123456789abcdef", 8<<10)
+	b.write("a", large)
+	b.write("b", "2")
+	r, out := b.run("python3 -c '" + program + "'")
+	want := "proven a: " + large + " > XX" + large[2:] + "more"
+	if got := b.told(r); got != want {
+		short := strings.NewReplacer(large[2:], "LARGE")
+		t.Errorf("got\n%s\nwant\n%s\n%s", short.Replace(got), short.Replace(want), out)
+	}
+}
