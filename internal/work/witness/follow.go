@@ -5,8 +5,8 @@ import "time"
 const (
 	// interval is how soon others see what a command changed, while it runs.
 	interval = time.Second
-	// share bounds the time that is spent on it: one part in so many.
-	share = 10
+	// share bounds the time that is spent on it, in which the command may wait: one part in so many.
+	share = 25
 	// longest is how long files that stay open, such as logs, wait at most.
 	longest = time.Minute
 )
