@@ -526,13 +526,11 @@ func (w *watch) finish(orphaned bool) {
 		w.finals()
 	}
 	w.hub.release(w)
-	if w.journal == nil {
-		w.closeAll()
-		return
+	if w.journal != nil {
+		w.write(&journal.Record{Kind: journal.End})
+		_ = w.journal.Close()
+		locate.Close(w.keeper.Dir)
 	}
-	w.write(&journal.Record{Kind: journal.End})
-	_ = w.journal.Close()
-	locate.Close(w.keeper.Dir)
 	w.closeAll()
 }
 
