@@ -128,9 +128,11 @@ func (c *Core) summaryChunk(ch model.Chunk) {
 		c.tell(protocol.RateLimits{Values: ch.Values})
 	case model.Done:
 		k.done = true
-		extra := c.extra // of requests with tools
+		extra, broken := c.extra, c.turn.streams // of requests with tools
 		c.countTokens(ch.Usage, k.round, k.sent)
-		c.extra = extra
+		if c.extra = extra; k.summary == "" {
+			c.turn.streams = broken // it is no good one, and is not asked for without end
+		}
 	}
 }
 

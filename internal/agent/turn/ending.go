@@ -18,8 +18,14 @@ func (c *Core) settle(e ending) {
 		t.wall = 0
 	}
 	if len(t.shells) == 0 { // otherwise the end of the last one asks
-		c.do(Settle{Turn: t.id, Settings: t.settings, Done: !c.closing && t.mayGoOn(), Last: t.last, WentOn: t.wentOn})
+		c.askSettle()
 	}
+}
+
+// askSettle asks what the settling turn changed.
+func (c *Core) askSettle() {
+	t := c.turn
+	c.do(Settle{Turn: t.id, Settings: t.settings, Done: !c.closing && t.mayGoOn(), Last: t.last, WentOn: t.wentOn})
 }
 
 // maxGoOn limits how often a hook may keep a turn going after the model was done.

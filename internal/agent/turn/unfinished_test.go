@@ -148,3 +148,37 @@ func TestRepeatedMessageIsShownOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsAreForARow: they begin anew behind an answer that was whole: one with a call that ran,
+// or words when the user had said more.
+func TestBoundsAreForARow(t *testing.T) {
+	whole := []model.Chunk{words(0, "Done."), model.Done{}}
+	call := []model.Chunk{model.ItemDone{Item: &model.Item{Kind: model.Call, CallID: "c", Name: "f", Input: "{}"}}, model.Done{}}
+	for odd, most := range map[string]int{"paused": maxPauses, "empty": maxNudges} {
+		for _, called := range []bool{false, true} {
+			for beyond := range 2 {
+				tp := &tape{t: t, core: New(Options{}, nil)}
+				tp.answer = func(e CallModel) (in []Input) {
+					chunks := oddAnswers[odd]
+					switch {
+					case tp.requests == most+1 && called:
+						chunks = call
+					case tp.requests == most+1:
+						chunks, in = whole, []Input{Submit{ID: "t2", Op: say("more")}}
+					case tp.requests == 2*most+2+beyond:
+						chunks = whole
+					}
+					for _, ch := range chunks {
+						in = append(in, Chunk{e.Round, ch})
+					}
+					return append(in, StreamEnded{Round: e.Round})
+				}
+				tp.play(Submit{ID: "t1", Op: say("go")})
+				tp.finish()
+				if tp.ended["t1"] != 1 || (tp.failed != nil) != (beyond > 0) {
+					t.Errorf("%s, %d and %d times, a call between: %v: failed: %v", odd, most, most+beyond, called, tp.failed)
+				}
+			}
+		}
+	}
+}

@@ -386,3 +386,76 @@ func TestAMessageIsShownWhenItBegins(t *testing.T) {
 		}
 	}
 }
+
+// TestARewindToTheBeginningTellsAllAgain: a turn before which nothing is left is a first one, for which
+// all is gathered; one before which something is left is not.
+func TestARewindToTheBeginningTellsAllAgain(t *testing.T) {
+	c, rounds := New(Options{}, nil), 0
+	turn := func(id protocol.TurnID, want bool) {
+		t.Helper()
+		rounds++
+		first := !want
+		for _, in := range []Input{Submit{ID: string(id), Op: say("go")}, Gathered{Turn: id}, Chunk{rounds, words(0, "Done.")},
+			Chunk{rounds, model.Done{}}, StreamEnded{Round: rounds}, Settled{Turn: id}} {
+			for _, e := range c.Step(in).Effects {
+				if g, ok := e.(Gather); ok {
+					first = g.First
+				}
+			}
+		}
+		if first != want || c.Busy() {
+			t.Errorf("turn %s is a first one: %v", id, first)
+		}
+	}
+	rewind := func(to protocol.TurnID) { c.Step(Submit{ID: "r", Op: protocol.Rewind{Turn: to, Conversation: true}}) }
+	turn("t1", true)
+	turn("t2", false)
+	rewind("t2")
+	turn("t3", false)
+	rewind("t1")
+	turn("t4", true)
+	turn("t5", false)
+}
+
+// TestAnEmptySummaryIsNotAskedForWithoutEnd: it counts as an answer that broke off.
+func TestAnEmptySummaryIsNotAskedForWithoutEnd(t *testing.T) {
+	for _, most := range []int{0, 1, 3} {
+		c := New(Options{StreamRetries: most}, nil)
+		drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+		drive(c, spoken(1, "done")...)
+		drive(c, Settled{Turn: "t1"})
+		reqs, _ := drive(c, Submit{ID: "k", Op: protocol.Compact{}})
+		n := len(reqs)
+		for n < 10 && len(reqs) > 0 {
+			drive(c, Chunk{n + 1, model.Done{Usage: &model.Usage{Input: 5}}}, StreamEnded{Round: n + 1})
+			reqs, _ = drive(c, Elapsed{Timer: n})
+			n += len(reqs)
+		}
+		if _, told := drive(c, Settled{Turn: "k"}); n != most+1 || len(toldOf[protocol.TurnFailed](told)) != 1 {
+			t.Errorf("at most %d more: %d requests, %+v", most, n, told)
+		}
+	}
+}
+
+// TestATurnIsDoneWhenACommandOfTheUserEndsLast: what is asked at its end is the same as without the command,
+// so that checks and hooks have their say.
+func TestATurnIsDoneWhenACommandOfTheUserEndsLast(t *testing.T) {
+	settles := func(last ...Input) (asked []Settle) {
+		c := New(Options{Settings: protocol.Settings{Cwd: "/w"}}, nil)
+		drive(c, Submit{ID: "t1", Op: say("go")}, Gathered{Turn: "t1"})
+		for _, in := range last {
+			for _, e := range c.Step(in).Effects {
+				if s, ok := e.(Settle); ok {
+					asked = append(asked, s)
+				}
+			}
+		}
+		return asked
+	}
+	shell, done := Submit{ID: "s", Op: protocol.Shell{Command: "make"}}, ShellDone{Call: "shell_s"}
+	want := settles(spoken(1, "done")...)
+	got := settles(append(append([]Input{shell}, spoken(1, "done")...), done)...)
+	if d := cmp.Diff(want, got); d != "" || len(want) != 1 || !want[0].Done {
+		t.Errorf("(-without +with the command):\n%s", d)
+	}
+}
