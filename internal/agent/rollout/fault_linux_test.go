@@ -58,6 +58,21 @@ var stories = map[string]story{
 		// The directory above that of the sessions may not be ours, see syncNames.
 		untold: "/home",
 	},
+	"metadata of a new session": {
+		before: func(t *testing.T, dir string) {
+			if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		},
+		do: func(dir string) error {
+			w, err := Create(dir, Options{Now: clock()})
+			if err != nil {
+				return err
+			}
+			return errors.Join(w.NoteMetadata(Metadata{ID: "x"}), w.Close())
+		},
+		untold: "/home",
+	},
 	"a compaction": {
 		before: func(t *testing.T, dir string) {
 			w, err := Create(dir, joined(1))
@@ -183,6 +198,15 @@ func flushed(calls []faults.Call, dir string, early bool) bool {
 	return false
 }
 
+// kindOf is a file's name without what atomicfile adds while it is written.
+func kindOf(path string) string {
+	dir, base := filepath.Split(path)
+	if i := strings.LastIndexByte(base, '-'); i > 0 && strings.HasPrefix(base, ".") && strings.HasSuffix(base, ".tmp") {
+		base = base[1:i]
+	}
+	return dir + base
+}
+
 // harmless tells of a call that nobody has to hear of.
 func (s story) harmless(c faults.Call) bool {
 	return s.untold != "" && strings.HasSuffix(c.Path, s.untold) || slices.ContainsFunc(caches, func(part string) bool {
@@ -191,7 +215,7 @@ func (s story) harmless(c faults.Call) bool {
 }
 
 // TestEachCallThatFailsIsTold: whichever call that changes files fails, the caller hears of it, or
-// nothing that counts depended on it. Names that count are flushed. Nobody loses a byte of a damaged record by its repair either way.
+// nothing that counts depended on it. Names and contents that count are flushed. Nobody loses a byte of a damaged record by its repair either way.
 func TestEachCallThatFailsIsTold(t *testing.T) {
 	for name, s := range stories {
 		t.Run(name, func(t *testing.T) {
@@ -222,6 +246,10 @@ func TestEachCallThatFailsIsTold(t *testing.T) {
 			for at, call := range calls {
 				if named := s.lasting(call); named && !flushed(calls[at+1:], filepath.Dir(call.Path), strings.Contains(call.Path, damagedName)) {
 					t.Errorf("%s: the name may be lost with the power\n%v", call, calls)
+				}
+				kept := func(later faults.Call) bool { return later.Flush() && kindOf(later.Path) == kindOf(call.Path) }
+				if strings.Contains(call.Name, "write") && !s.harmless(call) && !slices.ContainsFunc(calls[at+1:], kept) {
+					t.Errorf("%s: the content may be lost with the power\n%v", call, calls)
 				}
 			}
 			for at, call := range calls {

@@ -133,9 +133,7 @@ func (w *Writer) aside(r io.Reader) (name string, err error) {
 }
 
 func writeRecords(path string, records []Record) (size int64, err error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, err // left by a repair that was cut off
-	}
+	_ = os.Remove(path) // left by a repair that was cut off; what cannot be removed is in the way next
 	f, err := private(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return 0, err

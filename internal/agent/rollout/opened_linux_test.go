@@ -220,3 +220,14 @@ func TestADirectoryIsClosedToOthers(t *testing.T) {
 
 // changedAt is when something about a file was changed, in nanoseconds.
 func changedAt(st os.FileInfo) int64 { return st.Sys().(*syscall.Stat_t).Ctim.Nano() }
+
+// TestAFIFOIsNoFileOfASession, under whichever of its names.
+func TestAFIFOIsNoFileOfASession(t *testing.T) {
+	path := filepath.Join(t.TempDir(), headName)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := private(path, os.O_RDWR|os.O_CREATE); f != nil || err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("%v, %v", f, err)
+	}
+}

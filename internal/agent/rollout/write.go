@@ -351,9 +351,11 @@ func (w *Writer) SaveDiff(diff []byte) (name string, err error) {
 	}
 	dir := filepath.Join(w.dir, diffsName)
 	if w.diffs < 0 {
-		if w.diffs, err = lastDiff(dir); err != nil {
+		last, err := lastDiff(dir)
+		if err != nil {
 			return "", fmt.Errorf("save diff: %w", err)
 		}
+		w.diffs = last
 	}
 	diff = w.o.Redact(diff)
 	for {
@@ -373,20 +375,19 @@ func (w *Writer) SaveDiff(diff []byte) (name string, err error) {
 }
 
 // lastDiff makes dir if need be and returns the highest number in it.
-func lastDiff(dir string) (int, error) {
+func lastDiff(dir string) (last int, err error) {
 	if err := os.Mkdir(dir, 0o700); err == nil {
-		return 0, os.Chmod(dir, 0o700)
+		return last, os.Chmod(dir, 0o700)
 	} else if !errors.Is(err, fs.ErrExist) {
-		return -1, err
+		return last, err
 	}
 	if err := checkDir(dir); err != nil {
-		return -1, err
+		return last, err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return -1, err
+		return last, err
 	}
-	last := 0
 	for _, e := range entries {
 		digits, ok := strings.CutSuffix(e.Name(), ".diff")
 		if n, err := strconv.Atoi(digits); ok && err == nil && n > last && n < 1<<31 {
