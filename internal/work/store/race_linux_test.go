@@ -2,7 +2,9 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,4 +80,24 @@ func waits(t *testing.T, path string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("nobody waits for the lock")
+}
+
+// TestACloneTakesNoOthersPlace: a file that is there stays.
+func TestACloneTakesNoOthersPlace(t *testing.T) {
+	dir := t.TempDir()
+	from, there := filepath.Join(dir, "from"), filepath.Join(dir, "there")
+	if err := errors.Join(os.WriteFile(from, []byte("x"), 0o600), os.WriteFile(there, []byte("theirs"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := cloneFile(f, there); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(there); err != nil || string(b) != "theirs" {
+		t.Errorf("%q, %v", b, err)
+	}
 }
