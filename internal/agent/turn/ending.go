@@ -18,12 +18,12 @@ func (c *Core) settle(e ending) {
 		t.wall = 0
 	}
 	if len(t.shells) == 0 { // otherwise the end of the last one asks
-		c.askSettle()
+		askSettle(c)
 	}
 }
 
 // askSettle asks what the settling turn changed.
-func (c *Core) askSettle() {
+func askSettle(c *Core) {
 	t := c.turn
 	c.do(Settle{Turn: t.id, Settings: t.settings, Done: !c.closing && t.mayGoOn(), Last: t.last, WentOn: t.wentOn})
 }

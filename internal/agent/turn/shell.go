@@ -90,7 +90,7 @@ func (c *Core) shellDone(in ShellDone) {
 	case t.phase == shelling:
 		c.settle(ending{})
 	case t.phase == settling:
-		c.askSettle()
+		askSettle(c)
 	}
 }
 
