@@ -34,6 +34,7 @@ type story struct {
 	before func(t *testing.T, dir string)
 	do     func(dir string) error
 	want   string // the texts of the records when nobody was told of an error
+	over   string // the name of a file that is replaced
 	untold string // the end of a path whose flush may fail without a word
 }
 
@@ -130,7 +131,7 @@ var stories = map[string]story{
 			}
 			return errors.Join(w.NoteMetadata(Metadata{ID: "y"}), w.Append(Entry{"user_input", said{"text 3"}}), w.Close())
 		},
-		want: "1 2 3",
+		want: "1 2 3", over: metadataName,
 	},
 	"a torn end": {
 		before: func(t *testing.T, dir string) { spoiled(t, dir, func(b []byte) []byte { return b[:len(b)-20] }) },
@@ -146,7 +147,7 @@ var stories = map[string]story{
 			mustWrite(t, filepath.Join(dir, rolloutName+".new"), []byte("half"))
 			mustWrite(t, filepath.Join(dir, damagedName+"1"), []byte("earlier"))
 		},
-		do: goesOn, want: "1 2 3",
+		do: goesOn, want: "1 2 3", over: rolloutName,
 	},
 }
 
@@ -200,7 +201,7 @@ func flushed(calls []faults.Call, dir string, early bool) bool {
 
 // kindOf is a file's name without what atomicfile adds while it is written.
 func kindOf(path string) string {
-	dir, base := filepath.Split(path)
+	dir, base := filepath.Split(strings.TrimSuffix(path, ".new"))
 	if i := strings.LastIndexByte(base, '-'); i > 0 && strings.HasPrefix(base, ".") && strings.HasSuffix(base, ".tmp") {
 		base = base[1:i]
 	}
@@ -248,6 +249,9 @@ func TestEachCallThatFailsIsTold(t *testing.T) {
 					t.Errorf("%s: the name may be lost with the power\n%v", call, calls)
 				}
 				kept := func(later faults.Call) bool { return later.Flush() && kindOf(later.Path) == kindOf(call.Path) }
+				if s.over != "" && call.Name == "renameat" && filepath.Base(kindOf(call.Path)) == s.over && !slices.ContainsFunc(calls[:at], kept) {
+					t.Errorf("%s: neither the old content nor the new one may be there after a loss of power\n%v", call, calls)
+				}
 				if strings.Contains(call.Name, "write") && !s.harmless(call) && !slices.ContainsFunc(calls[at+1:], kept) {
 					t.Errorf("%s: the content may be lost with the power\n%v", call, calls)
 				}

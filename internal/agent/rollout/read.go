@@ -148,7 +148,6 @@ func readLine(in *bufio.Reader, buf []byte) (line []byte, n int64, err error) {
 
 func (s *scanner) torn(line []byte, n int64) {
 	before, had := s.damage, len(s.records)
-	s.digester = Digester{} // the last line stays with those before it
 	s.add(line, n > maxLine)
 	s.tornGood = s.damage == before
 	s.tornOnly = before.none() && (s.tornGood || len(s.records) == had)

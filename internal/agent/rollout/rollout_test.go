@@ -547,3 +547,24 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestAWriterThatIsClosedTakesNothing, not even for later.
+func TestAWriterThatIsClosedTakesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "id")
+	w, err := Create(dir, Options{Now: clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, diff := w.SaveDiff([]byte("+x\n"))
+	for what, err := range map[string]error{"append": w.Append(Entry{"user_input", said{"late"}}), "sync": w.Sync(), "a diff": diff} {
+		if !errors.Is(err, os.ErrClosed) || errors.Is(err, ErrPending) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(w.pending) > 0 || w.seq > 0 || w.Close() != nil {
+		t.Errorf("%d bytes, %d records", len(w.pending), w.seq)
+	}
+}

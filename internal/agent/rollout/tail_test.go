@@ -234,6 +234,96 @@ func TestDamageBeforeTheMark(t *testing.T) {
 	w.Close()
 }
 
+// TestADigestGoesOnFromTheLast: each is made of the one before and of the records since, by the writer that
+// cuts as by the next one.
+func TestADigestGoesOnFromTheLast(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "id")
+	o := joined(1)
+	var made []string
+	digest := o.Digest
+	o.Digest = func(prior json.RawMessage, records []Record) (json.RawMessage, error) {
+		made = append(made, fmt.Sprintf("%s+%s", prior, texts(records)))
+		return digest(prior, records)
+	}
+	w, err := Create(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Entry{{"user_input", said{"one"}}, {"compacted", said{"cut"}}, {"user_input", said{"two"}}, {"compacted", said{"cut"}}} {
+		if err := w.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"+one", `"one"+cut two`}, made); d != "" {
+		t.Error(d)
+	}
+	made = nil
+	if w, _, _, err = Resume(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Append(Entry{"compacted", said{"cut"}}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{`"one cut two"+cut`}, made); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestACutWithoutItsLineFeed is one like others.
+func TestACutWithoutItsLineFeed(t *testing.T) {
+	for _, before := range []int{1, 2} {
+		dir := filepath.Join(t.TempDir(), "id")
+		w, err := Create(dir, joined(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range before {
+			err = errors.Join(err, w.Append(Entry{"user_input", said{"one"}}))
+		}
+		if err := errors.Join(err, w.Append(Entry{"compacted", said{"cut"}}), w.Close(), os.Remove(filepath.Join(dir, markName))); err != nil {
+			t.Fatal(err)
+		}
+		b := mustRead(t, file1(dir))
+		mustWrite(t, file1(dir), b[:len(b)-1])
+		want := strings.Repeat("one ", before) + "cut"
+		w, tail, damage, err := Resume(dir, joined(1))
+		if err != nil || damage == nil || damage.Torn == 0 || damage.Skipped+damage.Mended != 0 || told(t, tail) != want {
+			t.Fatalf("%q, %+v, %v", told(t, tail), damage, err)
+		}
+		if err := errors.Join(w.Append(Entry{"user_input", said{"two"}}), w.Close(), Verify(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if w, tail, damage, err = Resume(dir, joined(1)); err != nil || damage != nil || told(t, tail) != want+" two" || len(tail.Records) != 2 {
+			t.Errorf("%q, %d records, %+v, %v", told(t, tail), len(tail.Records), damage, err)
+		}
+		w.Close()
+	}
+}
+
+// TestARecordThatCannotBeScanned is an error, with a mark and without.
+func TestARecordThatCannotBeScanned(t *testing.T) {
+	dir := cutSession(t)
+	for name, o := range map[string]Options{"from the mark": joined(1), "whole": joined(0), "without digests": {}} {
+		for _, closed := range []bool{false, true} {
+			f, err := os.OpenFile(file1(dir), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if closed {
+				f.Close()
+			}
+			w := &Writer{dir: dir, o: o.filled()}
+			if s, err := w.scan(f); s != nil && o.Digest != nil || err == nil {
+				t.Errorf("%s, closed %v: %v, %v", name, closed, s, err)
+			}
+			f.Close()
+		}
+	}
+}
+
 func TestBackwardIsReadInReverse(t *testing.T) {
 	dir := session(t, 300)
 	w, _, _, err := Open(dir, Options{Now: clock()})
