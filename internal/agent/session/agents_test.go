@@ -273,3 +273,52 @@ func TestReviews(t *testing.T) {
 	}
 	_ = c.Close()
 }
+
+// refuses is an answer that the provider does not give.
+func refuses() []model.Chunk {
+	return []model.Chunk{model.Done{Usage: &model.Usage{Input: 7}, Incomplete: "refusal"}}
+}
+
+// TestAReviewThatFails: the user hears why, in words alone.
+func TestAReviewThatFails(t *testing.T) {
+	c, _ := withAgents(t, &fakeModel{replies: [][]model.Chunk{refuses()}}, nil)
+	c.do(protocol.Review{Words: "the loop"})
+	failed := c.until(func(m protocol.Msg) bool { // the second, the first is the sub-agent's
+		f, ok := m.(protocol.TurnFailed)
+		return ok && strings.HasPrefix(f.Error.Message, "review: ")
+	}).(protocol.TurnFailed)
+	if !strings.Contains(failed.Error.Message, "refus") || strings.Contains(failed.Error.Message, "FAILED") {
+		t.Errorf("%+v", failed)
+	}
+	_ = c.Close()
+}
+
+// TestAFailedTurnMergesNothing: the work of its sub-agents stays where it is, and that is told.
+func TestAFailedTurnMergesNothing(t *testing.T) {
+	c, _ := withAgents(t, nil, func(o *Options) {
+		o.Headless = true
+		o.Agents.Open = func(_ context.Context, parent *Session, s team.Spawn) (team.Member, error) {
+			sub := &fakeExecutor{}
+			return team.Member{Session: Start(Options{ID: "sub", Settings: s.Settings, Client: &fakeModel{replies: [][]model.Chunk{says("looked")}},
+				Executor: sub, Background: sub, View: parent.o.View, Agents: Agents{Parent: parent}}),
+				Merge: func(context.Context) string { return "merged 2 files" },
+				Leave: func(context.Context) string { return "its changes are in /there" }}, nil
+		}
+	})
+	c.model.replies[1] = refuses()
+	spawn := c.exec.run
+	c.exec.run = func(ctx context.Context, r turn.Run, l executor.Live) turn.Outcome {
+		o := spawn(ctx, r, l)
+		if _, err := l.Delegate(ctx, tool.Delegate{Operation: "wait", All: true, Timeout: 20 * time.Second}, c.o.Settings); err != nil {
+			t.Error(err)
+		}
+		return o
+	}
+	c.do(input("go"))
+	c.until(is[protocol.TurnFailed])
+	c.sooner(c.warned("its changes are in /there"))
+	if c.has(c.warned("merged")) {
+		t.Errorf("it is merged: %+v", c.told)
+	}
+	_ = c.Close()
+}

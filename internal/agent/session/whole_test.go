@@ -104,6 +104,50 @@ func TestMetadataFollowTheTurns(t *testing.T) {
 	}
 }
 
+// TestMetadataFollowATurnThatFails, and one that is interrupted.
+func TestMetadataFollowATurnThatFails(t *testing.T) {
+	s, dir := recorded(t, nil, refuses(), calls("c1"))
+	s.exec.run = func(ctx context.Context, _ turn.Run, _ executor.Live) turn.Outcome {
+		<-ctx.Done()
+		return turn.Outcome{}
+	}
+	tokens := func() int {
+		t.Helper()
+		m, err := rollout.LoadMetadata(dir)
+		if err != nil {
+			t.Error(err)
+		}
+		return m.Tokens
+	}
+	s.do(input("go"))
+	s.until(is[protocol.TurnFailed])
+	if got := tokens(); got != 7 {
+		t.Errorf("%d tokens are told of the turn that failed", got)
+	}
+	s.model.replies[1] = append(s.model.replies[1][:len(s.model.replies[1])-1], model.Done{Usage: &model.Usage{Input: 5}})
+	s.do(input("go"))
+	s.until(is[protocol.ItemStarted])
+	s.do(protocol.Interrupt{})
+	s.until(is[protocol.TurnAborted])
+	if got := tokens(); got != 12 {
+		t.Errorf("%d tokens are told after the turn that was interrupted", got)
+	}
+	_ = s.Close()
+}
+
+// TestAPlanThatCannotBeKeptIsTold.
+func TestAPlanThatCannotBeKeptIsTold(t *testing.T) {
+	s, dir := recorded(t, func(_ *conversation, o *Options) { o.Settings.Approval = protocol.PolicyPlan },
+		says("<proposed_plan>\n1. test\n</proposed_plan>"))
+	if err := os.MkdirAll(filepath.Join(dir, "plan.md", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.do(input("plan it"))
+	s.until(s.warned("the plan cannot be saved: "))
+	s.until(is[protocol.TurnCompleted])
+	_ = s.Close()
+}
+
 // TestMetadataThatCannotBeWrittenAreTold: the user hears of it once, and the session goes on.
 func TestMetadataThatCannotBeWrittenAreTold(t *testing.T) {
 	s, dir := recorded(t, nil, says("one"), says("two"), says("three"))
@@ -264,5 +308,35 @@ func TestWhoWatchesASession(t *testing.T) {
 	}
 	if len(seen) < len(c.told) {
 		t.Errorf("%d of %d events are seen", len(seen), len(c.told))
+	}
+}
+
+// TestAnAnswerToNobody is dropped: the loop goes on.
+func TestAnAnswerToNobody(t *testing.T) {
+	over := make(chan struct{})
+	go func() {
+		new(Session).deliver(turn.Reply{To: turn.Asker{ID: "gone"}})
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for somebody to take it")
+	}
+}
+
+// TestTitlesEndBetweenLetters, also where there are none.
+func TestTitlesEndBetweenLetters(t *testing.T) {
+	for text, want := range map[string]string{
+		" one\ntwo": "one", "": "",
+		strings.Repeat("x", 80):             strings.Repeat("x", 80),
+		strings.Repeat("x", 81):             strings.Repeat("x", 80) + "…",
+		strings.Repeat("x", 79) + "ä" + "y": strings.Repeat("x", 79) + "…",
+		strings.Repeat("x", 78) + "ä" + "y": strings.Repeat("x", 78) + "ä…",
+		strings.Repeat("\x80", 90):          "…",
+	} {
+		if got := titleOf(text); got != want {
+			t.Errorf("%q: %q, not %q", text, got, want)
+		}
 	}
 }
