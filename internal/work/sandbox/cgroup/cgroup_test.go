@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -308,11 +309,12 @@ func TestTheGroupIsFoundByItsMount(t *testing.T) {
 		"30 20 0:26 /app/kerf /mnt rw - cgroup2 cgroup2 rw\n":                                                               "",
 		`30 20 0:26 / /a\040b rw - cgroup2 cgroup2 rw` + "\n":                                                               "",
 		`30 20 0:26 /app\134 /mnt rw - cgroup2 cgroup2 rw` + "\n":                                                           "",
-		"30 20 0:26 /" + "\n":                   "",
-		"30 20 0:26 - cgroup2 cgroup2 rw\n":     "",
-		"30 20 0:26 / - cgroup2 cgroup2 rw\n":   "",
-		"half a line\n30 20 0:26 / " + rest:     "/x/app/kerf.scope",
-		"30 20 0:26 / /a rw - cgroup2fs x rw\n": "",
+		"30 20 0:26 /" + "\n":                    "",
+		"30 20 0:26 - cgroup2 cgroup2 rw\n":      "",
+		"30 20 0:26 / - cgroup2 cgroup2 rw\n":    "",
+		"30 20 0:26 / /b - cgroup2 cgroup2 rw\n": "/b/app/kerf.scope",
+		"half a line\n30 20 0:26 / " + rest:      "/x/app/kerf.scope",
+		"30 20 0:26 / /a rw - cgroup2fs x rw\n":  "",
 	} {
 		m := newModel(true, all, "100")
 		m.files["/proc/self/mountinfo"] = mountinfo
@@ -575,5 +577,37 @@ func TestTheEndWaitsForThem(t *testing.T) {
 				t.Errorf("it takes %v, and they went after %v; left %q", took, takes, s.below())
 			}
 		})
+	}
+}
+
+// TestAGroupHasTheLimitsThatWereAskedFor, where it has the controllers for them, and no others.
+func TestAGroupHasTheLimitsThatWereAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		controllers string
+		limits      Limits
+		want        map[string]string
+	}{
+		{all, Limits{}, map[string]string{"cpu.weight": "50"}},
+		{all, Limits{Processes: 1}, map[string]string{"cpu.weight": "50", "pids.max": "1"}},
+		{all, Limits{MemoryBytes: 1}, map[string]string{"cpu.weight": "50", "memory.max": "1", "memory.oom.group": "1"}},
+		{"pids", Limits{MemoryBytes: 1, Processes: 2}, map[string]string{"pids.max": "2"}},
+		{"pids", Limits{MemoryBytes: 1}, map[string]string{}},
+		{"memory", Limits{MemoryBytes: 1, Processes: 2}, map[string]string{"memory.max": "1", "memory.oom.group": "1"}},
+		{"memory", Limits{Processes: 2}, map[string]string{}},
+	} {
+		m := newModel(true, c.controllers, "100")
+		p, err := m.find()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := p.Make(c.limits)
+		if err != nil {
+			t.Errorf("%s, %+v: %v", c.controllers, c.limits, err)
+			continue
+		}
+		if got := m.groups[g.dir].set; !maps.Equal(got, c.want) {
+			t.Errorf("%s, %+v: set is %v, want %v", c.controllers, c.limits, got, c.want)
+		}
+		g.End()
 	}
 }

@@ -147,8 +147,11 @@ func onTerminal(ctx context.Context, spec proc.Spec, in, out *os.File) (int, err
 	}
 	defer func() { _ = term.Restore(int(in.Fd()), old) }()
 	return attended(ctx, spec, func(p *proc.Process) (part func()) {
+		resize := func() { _ = p.Resize(sizeOf(out)) }
+		stop := onResize(resize)
+		resize()                                      // to a size that came since the start
 		go func() { _, _ = io.Copy(typist{p}, in) }() // ends with Kerf: a terminal cannot be read for a time only
-		return onResize(func() { _ = p.Resize(sizeOf(out)) })
+		return stop
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -42,10 +41,9 @@ func TestACommandHasTheTerminal(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	ended := make(chan string)
+	shown := make(chan string)
 	go func() { // the user
-		var shown bytes.Buffer
-		defer func() { ended <- shown.String() }()
+		var all bytes.Buffer
 		b := make([]byte, 1024)
 		answers := []struct {
 			seen string
@@ -54,27 +52,28 @@ func TestACommandHasTheTerminal(t *testing.T) {
 			{"size 30 101 yes", func() { keys("typed\r") }},
 			{"got typed", func() { size(40, 122); _ = syscall.Kill(os.Getpid(), syscall.SIGWINCH) }},
 			{"size 40 122", func() { keys("\x03") }},
-			{"ends", nil},
 		}
-		for len(answers) > 0 {
+		for !strings.Contains(all.String(), "back") {
 			n, err := master.Read(b)
 			if err != nil {
-				return
+				break
 			}
-			shown.Write(b[:n])
-			if strings.Contains(shown.String(), answers[0].seen+"\r\n") {
-				if answers[0].do != nil {
-					answers[0].do()
-				}
+			all.Write(b[:n])
+			for len(answers) > 0 && strings.Contains(all.String(), answers[0].seen+"\r\n") {
+				answers[0].do()
 				answers = answers[1:]
 			}
 		}
+		shown <- all.String()
 	}()
-	c := command(t, "bash", "-c", `trap 'echo ends; exit 4' INT; echo "size $(stty size) $TTY"; read x; echo "got $x"
-trap 'echo "size $(stty size)"' WINCH; while :; do read -t 60 y; done`)
+	c := command(t, "sh", "-c", `echo "size $(stty size) $TTY"; read x; echo "got $x"; until [ "$(stty size)" = "40 122" ]; do :; done
+echo "size $(stty size)"; exec sleep 600`)
 	code, failed := c.Run(t.Context(), slave, slave, slave)
-	if shown := <-ended; code != 4 || failed != nil || !strings.Contains(shown, "ends") {
-		t.Errorf("%d, %v, shown %q", code, failed, shown)
+	if _, err := slave.WriteString("back"); err != nil {
+		t.Error(err)
+	}
+	if all := <-shown; code != 128+int(syscall.SIGINT) || failed != nil || !strings.Contains(all, "size 40 122\r\n") {
+		t.Errorf("%d, %v, shown %q", code, failed, all)
 	}
 	after, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
 	if err != nil || !reflect.DeepEqual(before, after) {
@@ -153,10 +152,41 @@ func TestMain(m *testing.M) {
 
 // TestKerfEndsOnSignalsAgain when the command has ended.
 func TestKerfEndsOnSignalsAgain(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), asProgram+"=yes")
-	out, _ := cmd.CombinedOutput()
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
-		t.Errorf("%v %s", cmd.ProcessState, out)
+	var out, err said
+	c := command(t, os.Args[0])
+	c.Env = func(bool) []string { return append(os.Environ(), asProgram+"=yes") }
+	if code, failed := c.Run(t.Context(), nil, &out, &err); code != 128+int(syscall.SIGTERM) || failed != nil {
+		t.Errorf("%d, %v, %s %s", code, failed, out.String(), err.String())
+	}
+}
+
+// TestACommandThatWritesElsewhereHasNoTerminal, and leaves no file open.
+func TestACommandThatWritesElsewhereHasNoTerminal(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	files := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	c := command(t, "sh", "-c", "echo out $TTY; echo err >&2")
+	before := 0
+	for range 2 { // the first one makes what is for all
+		var out, err said
+		code, failed := c.Run(t.Context(), slave, &out, &err)
+		if code != 0 || failed != nil || out.String() != "out no\n" || err.String() != "err\n" {
+			t.Errorf("%d, %v, %q, %q", code, failed, out.String(), err.String())
+		}
+		if now := files(); before > 0 && now != before {
+			t.Errorf("%d files are open, and were %d", now, before)
+		} else {
+			before = now
+		}
 	}
 }

@@ -109,10 +109,10 @@ func newState() *state {
 // take returns the address of n bytes, 0 when there is no room for them.
 func (s *state) take(n int) uintptr {
 	from := s.free
-	if n < 0 || uintptr(n) > s.end-from {
+	if uintptr(n) > s.end-from { // a negative n is more than there is
 		return 0
 	}
-	s.free = min((from+uintptr(n)+7)&^7, s.end)
+	s.free = (from + uintptr(n) + 7) &^ 7 // not beyond the end, which is that of a page
 	return from
 }
 

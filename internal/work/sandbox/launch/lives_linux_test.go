@@ -469,3 +469,46 @@ func TestStepsAreLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatThereIsNoRoomForIsRefused: a name at more places than the launcher has memory for.
+func TestWhatThereIsNoRoomForIsRefused(t *testing.T) {
+	name := strings.Repeat("n", 100<<10)
+	for places, want := range map[int]struct {
+		text string
+		code int
+	}{2: {": file name too long\n", 126}, 1000: {unreadable + "\n", unavailable}} {
+		p := &Program{Argv: []string{name}, Env: []string{"PATH=" + strings.Repeat("/a:", places)}}
+		text, code := start(t, p, "")
+		if !strings.HasSuffix(text, want.text) || code != want.code {
+			t.Errorf("%d places: %d %q", places, code, text[max(0, len(text)-200):])
+		}
+	}
+}
+
+// TestSignalsThatWereBlockedStayBlocked for the command, and no others are.
+func TestSignalsThatWereBlockedStayBlocked(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	const before = `import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+os.execv(sys.argv[1], sys.argv[1:])`
+	for _, p := range []*Program{{Argv: []string{"grep", "^SigBlk:", "/proc/self/status"}}, apart(t, "grep", "^SigBlk:", "/proc/self/status")} {
+		fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := os.NewFile(uintptr(fd), "program")
+		if _, err := f.WriteAt(p.Encode(), 0); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(python, "-c", before, os.Args[0], Flag)
+		cmd.ExtraFiles = []*os.File{f}
+		out, err := cmd.CombinedOutput()
+		f.Close()
+		if want := fmt.Sprintf("SigBlk:\t%016x\n", 1<<(syscall.SIGUSR1-1)); string(out) != want || err != nil {
+			t.Errorf("%v, %q, want %q", err, out, want)
+		}
+	}
+}
