@@ -1,5 +1,5 @@
 // Package atomicfile replaces whole files, so that a reader sees the old content or
-// the new one and never a part.
+// the new one and never a part. It opens files, and nothing else that stands in their places.
 package atomicfile
 
 import (

@@ -13,7 +13,8 @@ import (
 // work/tree and work/search, which ask the plan.
 var opening = []string{"os.Open", "os.OpenFile", "os.OpenRoot", "os.ReadFile", "os.ReadDir", "os.DirFS", "os.Create", "os.WriteFile",
 	"os.Remove", "os.RemoveAll", "os.Rename", "os.Symlink", "os.Link", "os.Mkdir", "os.MkdirAll", "os.Chmod", "os.Truncate",
-	"filepath.WalkDir", "filepath.Walk", "filepath.Glob", "author.Open"}
+	"filepath.WalkDir", "filepath.Walk", "filepath.Glob", "author.Open", "atomicfile.Open", "atomicfile.OpenFile",
+	"atomicfile.Read"}
 
 // rooms are where code works for a model or on the files of a workspace.
 var rooms = []string{"internal/agent", "internal/engine", "internal/work"}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"kerf/internal/atomicfile"
 )
 
 const headName = "ledger.head"
@@ -37,7 +39,7 @@ const headSize = 20 + 1 + 64 + 1
 
 // readHead returns the last entry that was made durable, zero when nothing is known.
 func readHead(dir string) link {
-	b, err := os.ReadFile(filepath.Join(dir, headName))
+	b, err := atomicfile.Read(filepath.Join(dir, headName))
 	if err != nil || len(b) != headSize || b[20] != ' ' || b[headSize-1] != '\n' {
 		return link{}
 	}
@@ -52,14 +54,14 @@ func readHead(dir string) link {
 // Without the head everything works, only a cut at the end of the ledger can no
 // longer be seen; so errors are nothing.
 func (l *Ledger) raiseHead() {
-	if l.last.seq == 0 || l.lock.Lock() != nil {
+	if l.last.seq == 0 || l.hold() != nil {
 		return
 	}
 	defer l.lock.Unlock()
 	if readHead(l.dir).seq >= l.last.seq {
 		return // another process was further
 	}
-	f, err := os.OpenFile(filepath.Join(l.dir, headName), os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := atomicfile.OpenFile(filepath.Join(l.dir, headName), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return
 	}
@@ -93,7 +95,7 @@ func (e *BreakError) Error() string { return fmt.Sprintf("%s line %d %s", fileNa
 // unnoticed. The error is a *BreakError, or about reading.
 func (l *Ledger) Verify() (Chain, error) {
 	head := readHead(l.dir) // before the lines: a writer may be at work
-	f, err := os.Open(l.path())
+	f, err := atomicfile.Open(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		if head.seq > 0 {
 			return Chain{}, &BreakError{1, fmt.Sprintf("is missing: %d entries were written", head.seq)}

@@ -147,7 +147,7 @@ func (l *Ledger) Tail(n int) ([]Entry, error) {
 func (l *Ledger) Backward() iter.Seq2[Entry, error] { return l.backward }
 
 func (l *Ledger) backward(yield func(Entry, error) bool) {
-	f, err := os.Open(l.path())
+	f, err := atomicfile.Open(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -173,6 +173,14 @@ func (l *Ledger) backward(yield func(Entry, error) bool) {
 
 func (l *Ledger) path() string { return filepath.Join(l.dir, fileName) }
 
+// hold takes the lock.
+func (l *Ledger) hold() error {
+	if err := atomicfile.Plain(l.lock.Path()); err != nil {
+		return err
+	}
+	return l.lock.Lock()
+}
+
 func (l *Ledger) ask(op, path string) error {
 	if l.Hook == nil {
 		return nil
@@ -184,7 +192,7 @@ func (l *Ledger) append(e *Entry) error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
-	if err := l.lock.Lock(); err != nil {
+	if err := l.hold(); err != nil {
 		return err
 	}
 	defer l.lock.Unlock()
@@ -299,7 +307,7 @@ func (l *Ledger) reopen() error {
 	if err := l.ask("create", l.path()); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(l.path(), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := atomicfile.OpenFile(l.path(), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

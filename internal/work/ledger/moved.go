@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"kerf/internal/atomicfile"
 )
 
 // Move says that the directory From, with all below it, was found again as To. The
@@ -33,7 +35,7 @@ func (m Move) Path(p string) string {
 
 // Moves lists those of the ledger in dir, the oldest first.
 func Moves(dir string) []Move {
-	data, err := os.ReadFile(filepath.Join(dir, movedName))
+	data, err := atomicfile.Read(filepath.Join(dir, movedName))
 	if err != nil {
 		return nil
 	}
@@ -90,7 +92,7 @@ func appendMove(dir string, m Move) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, movedName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := atomicfile.OpenFile(filepath.Join(dir, movedName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}

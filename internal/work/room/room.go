@@ -7,6 +7,7 @@
 package room
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"kerf/internal/atomicfile"
 )
 
 const (
@@ -29,6 +32,9 @@ const (
 	reserveName = "reserve"
 )
 
+// records are the files of the first directory in which a change is recorded.
+var records = [...]string{"ledger.jsonl", "ledger.lock", "journal.jsonl", "lock"}
+
 // Error says why nothing can be recorded.
 type Error struct {
 	Dir string // where
@@ -39,6 +45,9 @@ type Error struct {
 func (e *Error) Error() string {
 	if errors.Is(e.Err, ErrFull) {
 		return fmt.Sprintf("nothing can be recorded, so nothing is run or changed: %s: %v; make room there", e.Dir, e.Err)
+	}
+	if errors.Is(e.Err, atomicfile.ErrKind) {
+		return fmt.Sprintf("nothing can be recorded, so nothing is run or changed: %s: %v; take it away", e.Dir, e.Err)
 	}
 	return fmt.Sprintf("nothing can be recorded, so nothing is run or changed: %s: %v; make it writable, or set "+
 		"KERF_HOME to a directory that is", e.Dir, e.Err)
@@ -83,6 +92,9 @@ func (r *Room) Check() error {
 		err := usable(dir)
 		if err == nil && i == 0 {
 			err = r.keepReserve(dir)
+			for _, name := range records {
+				err = cmp.Or(err, atomicfile.Plain(filepath.Join(dir, name)))
+			}
 		}
 		if err != nil {
 			return &Error{dir, plain(err)}
@@ -122,7 +134,7 @@ func usable(dir string) error {
 // keepReserve sees to it that the reserve is there, and writes a little behind it.
 func (r *Room) keepReserve(dir string) error {
 	if r.reserve == nil {
-		f, err := os.OpenFile(filepath.Join(dir, reserveName), os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := atomicfile.OpenFile(filepath.Join(dir, reserveName), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return err
 		}
@@ -184,7 +196,9 @@ func plain(err error) error {
 		return ErrFull
 	}
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if errors.As(err, &pe) && errors.Is(err, atomicfile.ErrKind) {
+		return fmt.Errorf("%s: %w", filepath.Base(pe.Path), pe.Err)
+	} else if pe != nil {
 		return pe.Err
 	}
 	return err

@@ -98,7 +98,7 @@ func (s *Store) Horizon(now time.Time) time.Time {
 	for _, f := range files {
 		path := filepath.Join(s.dir, liveDir, f.Name())
 		st, err := f.Info()
-		if err != nil {
+		if err != nil || !f.Type().IsRegular() {
 			continue
 		}
 		l := flock.New(path)

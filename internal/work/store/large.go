@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/room"
 )
@@ -259,7 +260,7 @@ func (in *incoming) link() (How, error) {
 
 // measure finds out sum and size of a content that is in place.
 func (in *incoming) measure() error {
-	f, err := os.Open(in.path)
+	f, err := atomicfile.Open(in.path)
 	if err != nil {
 		return err
 	}
@@ -379,7 +380,7 @@ func (s *Store) hasLarge(sum delta.Sum) bool {
 // Kept tells how a content is kept that is a file of its own; false if it is not, or
 // if that is not known any more.
 func (s *Store) Kept(sum delta.Sum) (Kept, bool) {
-	line, err := os.ReadFile(filepath.Join(s.largePath(sum), keptName))
+	line, err := atomicfile.Read(filepath.Join(s.largePath(sum), keptName))
 	k := Kept{Sum: sum}
 	if err != nil || json.Unmarshal(line, &k) != nil {
 		return Kept{}, false

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/order"
 )
@@ -329,7 +330,7 @@ func (p *packs) bury(in *pack) bool {
 
 // buried reads the list of the dead.
 func (in *pack) buried() map[delta.Sum]bool {
-	list, err := os.ReadFile(in.path + deadSuffix)
+	list, err := atomicfile.Read(in.path + deadSuffix)
 	in.live = in.total
 	if err != nil {
 		return nil
@@ -344,7 +345,7 @@ func (in *pack) buried() map[delta.Sum]bool {
 }
 
 func readIndex(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +378,7 @@ func (s *Store) getPacked(sum delta.Sum) ([]byte, error) {
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	f, err := os.Open(p.in.path)
+	f, err := atomicfile.Open(p.in.path)
 	if err != nil {
 		return nil, err
 	}
@@ -427,7 +428,7 @@ func (s *Store) removePacked(sum delta.Sum) error {
 	if err := s.ask("write", list); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(list, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := atomicfile.OpenFile(list, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}

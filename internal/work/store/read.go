@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 )
 
@@ -34,7 +35,7 @@ func (s *Store) Open(sum delta.Sum) (io.ReadCloser, error) {
 // reading and writing. Where the file system can, f shares the blocks of the store. When
 // it fails, also with ErrDamaged, f may have something in it.
 func (s *Store) CopyTo(sum delta.Sum, f *os.File) error {
-	if from, err := os.Open(s.contentPath(sum)); err == nil {
+	if from, err := atomicfile.Open(s.contentPath(sum)); err == nil {
 		err = cloneInto(from, f)
 		_ = from.Close()
 		if err == nil {
@@ -99,9 +100,9 @@ func (c *checked) Close() error { return c.r.Close() }
 
 // open does not check what it finds.
 func (s *Store) open(sum delta.Sum) (io.ReadCloser, error) {
-	f, err := os.Open(s.path(sum))
+	f, err := atomicfile.Open(s.path(sum))
 	if errors.Is(err, fs.ErrNotExist) {
-		if f, err = os.Open(s.contentPath(sum)); err == nil {
+		if f, err = atomicfile.Open(s.contentPath(sum)); err == nil {
 			return f, nil
 		}
 		data, err := s.get(sum)

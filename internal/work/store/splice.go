@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/text/order"
 )
@@ -119,7 +120,7 @@ func (sp splice) bytes() []byte {
 }
 
 func (s *Store) readSplice(sum delta.Sum) (splice, error) {
-	raw, err := os.ReadFile(s.splicePath(sum))
+	raw, err := atomicfile.Read(s.splicePath(sum))
 	if err != nil {
 		return splice{}, err
 	}
@@ -145,7 +146,7 @@ func (s *Store) getSpliced(sum delta.Sum) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := os.ReadFile(s.path(sp.base))
+	raw, err := atomicfile.Read(s.path(sp.base))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("its base %s: %w", sp.base, ErrNotFound)
@@ -246,7 +247,7 @@ func (s *Store) bases() (map[delta.Sum]bool, error) {
 }
 
 func readHead(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

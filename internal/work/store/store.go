@@ -122,14 +122,14 @@ func (s *Store) Get(sum delta.Sum) ([]byte, error) {
 
 // get does not check what it finds.
 func (s *Store) get(sum delta.Sum) ([]byte, error) {
-	raw, err := os.ReadFile(s.path(sum))
+	raw, err := atomicfile.Read(s.path(sum))
 	if errors.Is(err, fs.ErrNotExist) {
 		raw, err = s.getPacked(sum)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err := s.getSpliced(sum)
 		if errors.Is(err, fs.ErrNotExist) {
-			return os.ReadFile(s.contentPath(sum))
+			return atomicfile.Read(s.contentPath(sum))
 		}
 		return data, err
 	}

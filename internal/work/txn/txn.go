@@ -38,6 +38,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/room"
@@ -240,7 +241,7 @@ func (w *Workspace) acquire(ctx context.Context) (release func(), err error) {
 		return nil, ctx.Err()
 	}
 	release = func() { w.turn <- struct{}{} }
-	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(w.Dir, 0o700), atomicfile.Plain(w.lock.Path())); err != nil {
 		release()
 		return nil, err
 	}

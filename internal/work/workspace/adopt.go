@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
@@ -53,15 +54,15 @@ func (w *Workspace) settlePlace(home string) {
 		return
 	}
 	line, err := json.Marshal(now)
-	if err != nil || os.WriteFile(filepath.Join(w.Dir, placeName), append(line, '\n'), 0o600) != nil {
+	if err != nil || atomicfile.WriteCache(filepath.Join(w.Dir, placeName), append(line, '\n')) != nil {
 		return // it is found again by its contents alone
 	}
-	_ = os.WriteFile(filepath.Join(w.Dir, "root"), []byte(root+"\n"), 0o600) // the same
+	_ = atomicfile.WriteCache(filepath.Join(w.Dir, "root"), []byte(root+"\n")) // the same
 }
 
 func readPlace(dir string) place {
 	var p place
-	data, err := os.ReadFile(filepath.Join(dir, placeName))
+	data, err := atomicfile.Read(filepath.Join(dir, placeName))
 	if err != nil || json.Unmarshal(data, &p) != nil {
 		return place{}
 	}
@@ -142,7 +143,7 @@ func elsewhere(dir, home string) bool {
 
 func hasHistory(dir string) bool {
 	for _, name := range []string{"ledger.jsonl", "journal.jsonl"} {
-		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Size() > 0 {
+		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && (st.Size() > 0 || !st.Mode().IsRegular()) {
 			return true
 		}
 	}
@@ -159,7 +160,7 @@ func formers(home, root string) []former {
 	var fit []former
 	for _, d := range dirs {
 		f := former{dir: filepath.Join(top, d.Name())}
-		name, err := os.ReadFile(filepath.Join(f.dir, "root"))
+		name, err := atomicfile.Read(filepath.Join(f.dir, "root"))
 		if err != nil || !hasHistory(f.dir) {
 			continue
 		}
@@ -181,7 +182,7 @@ const (
 
 // fits reports whether the tree at root looks like what f is about.
 func (f former) fits(root string) bool {
-	if data, err := os.ReadFile(filepath.Join(f.dir, "journal.jsonl")); err == nil && len(data) > 0 {
+	if data, err := atomicfile.Read(filepath.Join(f.dir, "journal.jsonl")); err == nil && len(data) > 0 {
 		for _, tmp := range staged(data) {
 			if there(ledger.Move{From: ledger.Path(f.root), To: ledger.Path(root)}.Path(tmp)) {
 				return true

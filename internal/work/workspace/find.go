@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/pathname"
 	"kerf/internal/text/order"
 	"kerf/internal/work/repo"
@@ -28,7 +29,7 @@ func Find(home, dir string) string {
 // written is when an entry was added to the ledger in dir last; zero where there is none.
 func written(dir string) time.Time {
 	st, err := os.Stat(filepath.Join(dir, "ledger.jsonl"))
-	if err != nil || st.Size() == 0 {
+	if err != nil || st.Size() == 0 && st.Mode().IsRegular() {
 		return time.Time{}
 	}
 	return st.ModTime()
@@ -61,7 +62,7 @@ func Beside(home, own, dir string) []Near {
 	workspaces := txn.WorkspacesOf(home)
 	var all []Near
 	for _, name := range subdirs(workspaces) {
-		data, err := os.ReadFile(filepath.Join(workspaces, name, "root"))
+		data, err := atomicfile.Read(filepath.Join(workspaces, name, "root"))
 		if err != nil {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
@@ -210,7 +211,7 @@ func (c *collection) unfinished() (map[delta.Sum]bool, error) {
 
 // root is the directory that the workspace is about.
 func (c *collection) root() string {
-	b, err := os.ReadFile(filepath.Join(c.dir, "root"))
+	b, err := atomicfile.Read(filepath.Join(c.dir, "root"))
 	if err != nil {
 		return c.dir
 	}
@@ -238,7 +239,7 @@ func usedIn(ctx context.Context, sessions string) (map[delta.Sum]bool, error) {
 
 // sumsOf adds the sums that a file names.
 func sumsOf(path string, sums map[delta.Sum]bool) error {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

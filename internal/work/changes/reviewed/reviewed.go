@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/diff/shown"
 )
 
@@ -58,7 +59,7 @@ func (m Marks) Add(diff string) (added int, err error) {
 	if added == 0 {
 		return 0, nil
 	}
-	out, err := os.OpenFile(m.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	out, err := atomicfile.OpenFile(m.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return 0, err
 	}
@@ -68,7 +69,7 @@ func (m Marks) Add(diff string) (added int, err error) {
 
 func (m Marks) read() (map[string]bool, error) {
 	known := map[string]bool{}
-	f, err := os.Open(m.path)
+	f, err := atomicfile.Open(m.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return known, nil
 	}

@@ -20,6 +20,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"kerf/internal/atomicfile"
 )
 
 // Name is the file of the records.
@@ -188,7 +190,7 @@ type Reader struct {
 // Open opens the journal in dir. The error wraps fs.ErrNotExist when there is none: the
 // command touched nothing.
 func Open(dir string) (*Reader, error) {
-	f, err := os.Open(filepath.Join(dir, Name))
+	f, err := atomicfile.Open(filepath.Join(dir, Name))
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +284,7 @@ func Content(dir string, s *State) ([]byte, error) {
 	if s.At == 0 {
 		return slices.Clone(s.Data), nil
 	}
-	f, err := os.Open(filepath.Join(dir, Name))
+	f, err := atomicfile.Open(filepath.Join(dir, Name))
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,9 @@
 package rescue
 
 import (
-	"os"
 	"strings"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
@@ -101,7 +101,7 @@ func (c Command) kept(s *journal.State) (data []byte, ok bool) {
 	case journal.Inline:
 		data, err = journal.Content(c.Dir, s)
 	case journal.Apart, journal.Live:
-		data, err = os.ReadFile(journal.ApartPath(c.Dir, s.Number))
+		data, err = atomicfile.Read(journal.ApartPath(c.Dir, s.Number))
 	default:
 		return nil, false
 	}

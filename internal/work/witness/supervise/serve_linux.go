@@ -233,7 +233,7 @@ func Ended(ctx context.Context, dir string, wait time.Duration) bool {
 
 // Busy reports whether the helper of a journal still works on it.
 func Busy(dir string) bool {
-	fd, err := unix.Open(dir+"/"+journal.Name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(dir+"/"+journal.Name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}

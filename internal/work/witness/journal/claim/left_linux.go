@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/atomicfile"
 )
 
 // Left calls finish for each journal, a directory, of the sessions in dir whose Kerf is gone, once ended says
@@ -32,7 +34,7 @@ func Left(dir string, ended func(at string) bool, finish func(at string) (bool, 
 
 // leftOf is Left for one session.
 func leftOf(dir string, ended func(at string) bool, finish func(at string) (bool, error)) (done int, err error) {
-	lock, err := os.OpenFile(filepath.Join(dir, Name), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := atomicfile.OpenFile(filepath.Join(dir, Name), os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // it ended just now
 	}
