@@ -188,6 +188,9 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 	if len(roots) == 0 {
 		return nil, nil
 	}
+	if own := w.Tree.Roots()[0]; roots[0] == string(tx.Roots[0]) && roots[0] != own {
+		return nil, fmt.Errorf("%s is about %s, and not about %s; take it away", w.journal.Path, roots[0], own)
+	}
 	return tree.Open(tree.Options{Roots: roots})
 }
 

@@ -263,28 +263,22 @@ func TestWordsOfStrays(t *testing.T) {
 	}
 }
 
-// TestJournalsAreReadAsFarAsTheyGo: what is no record, and an intent of something else, is passed over; a
-// transaction that begins again is the later one.
+// TestJournalsAreReadAsFarAsTheyGo: what a torn write left is passed over, and so is a record of another
+// type; a transaction that begins again is the later one.
 func TestJournalsAreReadAsFarAsTheyGo(t *testing.T) {
 	j := &journal.File{Path: filepath.Join(t.TempDir(), "journal.jsonl")}
 	defer j.Close()
-	file := ledger.VersionOf(delta.NewFile([]byte("x"), 0o666))
-	ops := func(names ...string) (list []*op) {
-		for _, name := range names {
-			list = append(list, &op{Kind: opCreate, Path: ledger.Path("/w/" + name), Post: file})
-		}
-		return list
-	}
 	staged := []staged{{Dev: 1, Ino: 2, Mode: 0o640}, {}, {Ino: 9}}
 	for _, r := range []any{
-		record{Type: "intent", ID: "one", Staged: staged}, record{Type: "begin", ID: "one", Ops: ops("a")}, "no record", map[string]any{"type": "begin", "id": "three", "ops": 7}, record{Type: "x", ID: "one"},
-		record{Type: "begin", ID: "one", Ops: ops("a", "b")}, record{Type: "intent", ID: "other"}, record{Type: "intent", ID: "one", Staged: staged},
-		record{Type: "begin", ID: "two", Ops: ops("c")}, record{Type: "intent", ID: "one"},
+		record{Type: "begin", ID: "one", Ops: creations("a")}, record{Type: "x", ID: "one"},
+		record{Type: "begin", ID: "one", Ops: creations("a", "b")}, record{Type: "intent", ID: "one", Staged: staged},
+		record{Type: "begin", ID: "two", Ops: creations("c")},
 	} {
 		if err := j.Add(r, false); err != nil {
 			t.Fatal(err)
 		}
 	}
+	appendTo(t, j.Path, `{"v":1,"ty`+"\x00\x00\n\x00\x00\n"+`{"v":1,"type":"intent`)
 	txs, err := readJournal(j)
 	if err != nil || len(txs) != 2 || txs[0].ID != "one" || !txs[0].intent || len(txs[0].Ops) != 2 || txs[1].ID != "two" || txs[1].intent || len(txs[1].Ops) != 1 {
 		text, _ := json.Marshal(txs)
@@ -292,6 +286,93 @@ func TestJournalsAreReadAsFarAsTheyGo(t *testing.T) {
 	}
 	if a, b := txs[0].Ops[0], txs[0].Ops[1]; a.staged != staged[0] || a.Post.Mode != 0o640 || b.staged != staged[1] || b.Post.Mode != 0o666 {
 		t.Errorf("%+v has mode %o, %+v has %o", a.staged, a.Post.Mode, b.staged, b.Post.Mode)
+	}
+}
+
+// creations are operations that make files.
+func creations(names ...string) (list []*op) {
+	file := ledger.VersionOf(delta.NewFile([]byte("x"), 0o666))
+	for _, name := range names {
+		list = append(list, &op{Kind: opCreate, Path: ledger.Path("/w/" + name), Post: file})
+	}
+	return list
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestJournalsThatNoCommitWrote: a journal that was damaged, that a newer Kerf wrote, or that names what no
+// commit does, is kept, and is no reason to remove anything.
+func TestJournalsThatNoCommitWrote(t *testing.T) {
+	begin := func(change func(*record)) string {
+		r := record{V: 1, Type: "begin", ID: "one", Ops: creations("a")}
+		r.Ops[0].Tmp = "/w/.kerf-0123456789abcdef.tmp"
+		change(&r)
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text) + "\n"
+	}
+	plain := begin(func(*record) {})
+	intent := `{"v":1,"type":"intent","id":"one"}` + "\n"
+	for name, text := range map[string]string{
+		"a byte of the beginning":      strings.Replace(plain, "{", "[", 1) + intent,
+		"a byte of it alone":           strings.Replace(plain, "{", "[", 1),
+		"no beginning":                 intent,
+		"the beginning of another one": strings.Replace(plain, "one", "two", 1) + intent,
+		"another form":                 begin(func(r *record) { r.V = 2 }) + intent,
+		"an unknown step":              begin(func(r *record) { r.Ops[0].Kind = "melt" }),
+		"no step":                      begin(func(r *record) { r.Ops[0] = nil }),
+		"a file of the user's":         begin(func(r *record) { r.Ops[0].Tmp = "/w/precious" }),
+		"a temporary file elsewhere":   begin(func(r *record) { r.Ops[0].Tmp = "/w/../.kerf-0123456789abcdef.tmp" }),
+		"a path with a way up":         begin(func(r *record) { r.Ops[0].Path = "/w/../a" }),
+		"nothing to make":              begin(func(r *record) { r.Ops[0].Post = nil }),
+		"nothing to go back to":        begin(func(r *record) { r.Ops[0].Kind = opReplace }),
+	} {
+		j := &journal.File{Path: filepath.Join(t.TempDir(), "journal.jsonl")}
+		appendTo(t, j.Path, text)
+		if txs, err := readJournal(j); err == nil || !strings.Contains(err.Error(), j.Path) {
+			t.Errorf("%s: %d transactions, %v", name, len(txs), err)
+		}
+	}
+}
+
+// TestJournalsOfOthersAreLeft: a journal that was copied from another workspace changes nothing there.
+func TestJournalsOfOthersAreLeft(t *testing.T) {
+	begin := func() (*fixture, delta.Set) {
+		f := newFixture(t)
+		f.write("a", "old a", "b", "old b")
+		return f, delta.Set{f.change("a", "new a"), f.change("b", "new b")}
+	}
+	whole, set := begin()
+	calls := callsOf(t, whole, set, CommitOptions{})
+	other, set := begin()
+	crashAt(other, set, calls/2, CommitOptions{})
+	was := other.snapshot()
+	text, err := os.ReadFile(filepath.Join(other.home, "journal", "journal.jsonl"))
+	if err != nil || len(text) == 0 {
+		t.Fatal(err)
+	}
+	f := newFixture(t)
+	if err := os.MkdirAll(f.w.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, f.w.journal.Path, string(text))
+	if done, err := f.w.Recover(context.Background()); err == nil || !f.w.journal.Pending() {
+		t.Errorf("it is taken for its own: %+v", done)
+	}
+	if d := cmp.Diff(was, other.snapshot()); d != "" {
+		t.Errorf("the other workspace is changed:\n%s", d)
 	}
 }
 

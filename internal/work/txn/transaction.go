@@ -2,6 +2,7 @@ package txn
 
 import (
 	"encoding/json"
+	"errors"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -143,24 +144,20 @@ type transaction struct {
 	intent bool
 }
 
-// readJournal returns the transactions in the journal. A torn line ends it: what it would
-// have announced has not begun. One may begin several times, each time knowing more.
+// readJournal returns the transactions in the journal. One may begin several times, each time knowing more.
 func readJournal(j *journal.File) ([]*transaction, error) {
 	var txs []*transaction
-	lines, err := j.Lines()
+	lines, err := j.Records(journalFormat)
 	for _, line := range lines {
 		var r record
-		if json.Unmarshal(line, &r) != nil {
-			continue
-		}
-		n := len(txs)
-		again := n > 0 && txs[n-1].ID == r.ID
-		switch {
-		case r.Type == "begin" && again:
+		switch n := len(txs); {
+		case json.Unmarshal(line, &r) != nil:
+			return nil, errors.New(j.Path + " cannot be read: look at the files, then take it away")
+		case r.Type == "begin" && n > 0 && txs[n-1].ID == r.ID:
 			txs[n-1].record = r
 		case r.Type == "begin":
 			txs = append(txs, &transaction{record: r})
-		case r.Type == "intent" && again:
+		case r.Type == "intent":
 			txs[n-1].intend(r.Staged)
 		}
 	}

@@ -64,8 +64,9 @@ func TestOpenLeaksNothingInUse(t *testing.T) {
 func TestOpenLeaksNothingAfterFailedRecovery(t *testing.T) {
 	home, root := dirs(t)
 	dir := txn.HomeOf(home, root)
-	if err := os.MkdirAll(filepath.Join(dir, "journal.jsonl"), 0o700); err != nil {
-		t.Fatal(err) // a directory cannot be read as a journal
+	err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte("damaged\n"), 0o600))
+	if err != nil {
+		t.Fatal(err)
 	}
 	before := descriptors(t)
 	if _, err := Open(Options{Home: home, Roots: []string{root}, Tmp: "leak"}); err == nil {

@@ -5,11 +5,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"kerf/internal/atomicfile"
+	"kerf/internal/pathname"
+	"kerf/internal/work/tree"
 )
 
 // File is the file that holds the transaction under way, and is empty otherwise. Whoever
@@ -24,7 +28,7 @@ type File struct {
 // Pending reports whether there may be something to recover.
 func (j *File) Pending() bool {
 	st, err := os.Stat(j.Path)
-	return err == nil && st.Size() > 0
+	return err == nil && (st.Size() > 0 || !st.Mode().IsRegular())
 }
 
 func (j *File) ask(op, path string) error {
@@ -74,7 +78,7 @@ func (j *File) open(durable bool) error {
 	}
 	_, err := os.Stat(j.Path)
 	isNew := errors.Is(err, fs.ErrNotExist)
-	f, err := os.OpenFile(j.Path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := atomicfile.OpenFile(j.Path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -126,14 +130,78 @@ func (j *File) Clear() error {
 	return j.f.Truncate(0)
 }
 
-// Lines returns what was added, with what a torn write left.
-func (j *File) Lines() (lines [][]byte, err error) {
-	data, err := os.ReadFile(j.Path)
+// Lines returns what was added, with what a torn write left, zero bytes say.
+func (j *File) Lines() ([][]byte, error) {
+	data, err := atomicfile.Read(j.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		lines = append(lines, bytes.Trim(line, "\x00"))
-	}
-	return lines, err
+	return bytes.Split(data, []byte("\n")), err
 }
+
+// takeAway is what to do about a journal that is of no use.
+const takeAway = "look at the files that were to be changed, then take the journal away"
+
+// Records returns the lines of a journal up to the given format. What a torn write left is left out: what it would
+// have announced has not begun. A whole line that cannot be understood, and one that no commit writes, are
+// an error: files may be half changed, and only the journal knows.
+func (j *File) Records(format int) (records [][]byte, err error) {
+	lines, err := j.Lines()
+	begun := ""
+	for i, line := range lines {
+		torn := i == len(lines)-1 || len(line) == 0 || bytes.IndexByte(line, 0) >= 0
+		line = bytes.Trim(line, "\x00")
+		var r about
+		switch err := json.Unmarshal(line, &r); {
+		case err != nil && torn:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("%s: line %d is damaged; %s", j.Path, i+1, takeAway)
+		case r.V > format:
+			return nil, fmt.Errorf("%s was written by a newer Kerf, which can finish it", j.Path)
+		case r.Type == "intent" && r.ID != begun || !r.sound():
+			return nil, fmt.Errorf("%s: line %d is nothing that Kerf writes; %s", j.Path, i+1, takeAway)
+		case r.Type == "begin":
+			begun = r.ID
+		}
+		records = append(records, line)
+	}
+	return records, err
+}
+
+// about is what must be right in a record before anything is done for it.
+type about struct {
+	V        int
+	Type, ID string
+	Ops      []*struct {
+		Kind      string
+		Path, Tmp pathname.Path
+		Pre, Post *struct{}
+	}
+}
+
+// sound reports whether the steps of a record are known ones, and name real paths and temporary files of
+// Kerf's own.
+func (r *about) sound() bool {
+	for _, o := range r.Ops {
+		if o == nil || !clean(o.Path) || o.Tmp != "" && !(clean(o.Tmp) && tree.IsTemporary(path.Base(string(o.Tmp)))) {
+			return false
+		}
+		switch o.Kind {
+		case "create":
+			if o.Post == nil {
+				return false
+			}
+		case "replace", "inplace":
+			if o.Pre == nil || o.Post == nil {
+				return false
+			}
+		case "remove", "linked", "mkdir", "rmdir", "chmod":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func clean(p pathname.Path) bool { return path.Clean(string(p)) == string(p) }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func holds(t *testing.T, j *File, want ...string) {
 	}
 	got := []string{}
 	for _, l := range lines {
-		if len(l) > 0 {
+		if l = bytes.Trim(l, "\x00"); len(l) > 0 {
 			got = append(got, string(l))
 		}
 	}
@@ -214,13 +215,16 @@ func TestNamesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestWhatATornWriteLeft: lines that a loss of power cut, or filled with NULs, are lines, without these.
+// TestWhatATornWriteLeft: lines that a loss of power cut, or filled with NULs, are lines, and no damage.
 func TestWhatATornWriteLeft(t *testing.T) {
 	j, _, _ := made(t)
 	if err := os.WriteFile(j.Path, []byte("{\"a\":1}\n\x00\x00{\"b\"\x00\x00\n\x00\x00"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, j, `{"a":1}`, `{"b"`)
+	if records, err := j.Records(1); len(records) != 1 || err != nil {
+		t.Errorf("%q, %v", records, err)
+	}
 }
 
 // TestAJournalIsItsOwnersAlone: what files held is in it.
