@@ -1,10 +1,12 @@
 package program
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"kerf/internal/text/diff/shown"
 	"kerf/internal/work/repo/commit"
@@ -35,7 +37,9 @@ func (p *Program) gitConfig(args ...string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	git := exec.Command(file, append([]string{"config", "--includes"}, args...)...)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // a pipe among git's files would never end
+	defer cancel()
+	git := exec.CommandContext(ctx, file, append([]string{"config", "--includes"}, args...)...)
 	git.Dir, git.Env = dir, p.Env
 	out, err := git.Output()
 	return strings.TrimSpace(string(out)), err == nil

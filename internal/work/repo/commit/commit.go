@@ -4,6 +4,7 @@ package commit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/proc"
@@ -43,7 +45,9 @@ var ErrNothing = errors.New("nothing to commit: HEAD has these changes already")
 type repository struct {
 	ctx       context.Context
 	top, head string // head is empty before the first commit
+	none      string // the id of nothing, by the hash that the repository uses
 	env       []string
+	settings  []string // of git, as it takes them
 }
 
 // entry is a file as git's trees and its index have it.
@@ -63,6 +67,13 @@ func Make(ctx context.Context, set delta.Set, o Options) (Result, error) {
 	if out, err = r.git(r.top, nil, nil, "rev-parse", "--verify", "-q", "HEAD^{commit}"); err == nil {
 		r.head = strings.TrimSpace(string(out))
 	}
+	base := r.head
+	if base == "" {
+		if base, err = r.emptyTree(); err != nil {
+			return res, err
+		}
+	}
+	r.none = strings.Repeat("0", len(base))
 	lines, index, err := r.lines(set, &res)
 	if err != nil {
 		return res, err
@@ -70,12 +81,6 @@ func Make(ctx context.Context, set delta.Set, o Options) (Result, error) {
 	tree, err := r.tree(lines)
 	if err != nil {
 		return res, err
-	}
-	base := r.head
-	if base == "" {
-		if base, err = r.emptyTree(); err != nil {
-			return res, err
-		}
 	}
 	diff, err := r.git(r.top, nil, nil, "diff-tree", "-p", "-M", "--no-ext-diff", "--no-textconv", base, tree)
 	if err != nil {
@@ -123,7 +128,7 @@ func (r *repository) lines(set delta.Set, res *Result) (tree, index []string, er
 		case err != nil:
 			return nil, nil, err
 		}
-		tree = append(tree, line(next, name))
+		tree = append(tree, r.line(next, name))
 		staged, err := r.staged(name)
 		if err != nil {
 			return nil, nil, err
@@ -134,7 +139,7 @@ func (r *repository) lines(set delta.Set, res *Result) (tree, index []string, er
 				continue
 			}
 		}
-		index = append(index, line(next, name))
+		index = append(index, r.line(next, name))
 	}
 	if len(conflicts) > 0 {
 		return nil, nil, fmt.Errorf("HEAD has other content where the turn changed %s; commit what came before it first",
@@ -242,9 +247,9 @@ func (r *repository) ignored(name string) bool {
 	return err == nil
 }
 
-func line(e entry, name string) string {
+func (r *repository) line(e entry, name string) string {
 	if e == (entry{}) {
-		return "0 " + strings.Repeat("0", 40) + "\t" + name
+		return "0 " + r.none + "\t" + name
 	}
 	return e.mode + " " + e.id + "\t" + name
 }
@@ -286,7 +291,7 @@ func (r *repository) commit(tree, message string, index []string, res *Result) e
 	}
 	if out, err := r.git(r.top, nil, nil, "config", "--type=bool", "commit.gpgsign"); err == nil &&
 		strings.TrimSpace(string(out)) == "true" {
-		args = append(args, "-S")
+		args, r.settings = append(args, "-S"), r.signers()
 	}
 	out, err := r.git(r.top, nil, []byte(message), args...)
 	if err != nil {
@@ -294,15 +299,34 @@ func (r *repository) commit(tree, message string, index []string, res *Result) e
 	}
 	res.ID = strings.TrimSpace(string(out))
 	subject, _, _ := strings.Cut(message, "\n")
-	old := r.head
-	if old == "" {
-		old = strings.Repeat("0", len(res.ID))
-	}
-	if _, err := r.git(r.top, nil, nil, "update-ref", "-m", "commit: "+subject, "HEAD", res.ID, old); err != nil {
+	_, err = r.git(r.top, nil, nil, "update-ref", "-m", "commit: "+subject, "HEAD", res.ID, cmp.Or(r.head, r.none))
+	if err != nil {
 		return err
 	}
 	return r.enter(nil, index)
 }
+
+// signers are settings for git under which no setting of the repository's own names the program that signs:
+// those of the user and of the machine count, or what git would start by itself.
+func (r *repository) signers() (settings []string) {
+	out, err := r.git(r.top, nil, nil, "config", "--show-scope", "--includes", "-z", "--get-regexp",
+		`^gpg\.((openpgp|x509|ssh)\.)?(program|defaultkeycommand)$`)
+	if err != nil {
+		return nil // there are none
+	}
+	settings = []string{"-c", "gpg.program=gpg", "-c", "gpg.x509.program=gpgsm", "-c", "gpg.ssh.program=ssh-keygen",
+		"-c", "gpg.ssh.defaultKeyCommand="}
+	found := strings.Split(string(out), "\x00")
+	for i := 0; i+1 < len(found); i += 2 {
+		if key, value, _ := strings.Cut(found[i+1], "\n"); found[i] != "local" && found[i] != "worktree" {
+			settings = append(settings, "-c", key+"="+value)
+		}
+	}
+	return settings
+}
+
+// patience is how long git may take for a step: a pipe among the files of a repository would have it wait for ever.
+const patience = time.Minute
 
 // Program is the user's git, and none that lies in one of the directories or in the working tree
 // that holds one.
@@ -321,13 +345,24 @@ func (r *repository) git(dir string, env []string, input []byte, args ...string)
 	if err != nil {
 		return nil, err
 	}
-	// No hook runs, that of a changed index included, and nothing that watches for changes.
-	cmd := exec.CommandContext(r.ctx, program, append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"},
-		args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = dir, append(slices.Clone(r.env), env...), bytes.NewReader(input)
+	limit := patience
+	if args[0] == "hash-object" || args[0] == "commit-tree" { // a filter of the user's works, or the user signs
+		limit = 24 * time.Hour
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, limit)
+	defer cancel()
+	// No hook runs, that of a changed index included, nothing that watches for changes, and nothing that
+	// fetches what is missing.
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"-c", "core.hooksPath=" + os.DevNull, "-c",
+		"core.fsmonitor=false"}, r.settings, args)...)
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = dir, bytes.NewReader(input), time.Second
+	cmd.Env = append(append(slices.Clone(r.env), "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"), env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil && r.ctx.Err() == nil {
+			return nil, fmt.Errorf("git %s: it does not answer", args[0])
+		}
 		said := strings.TrimSpace(errs.String())
 		if said == "" {
 			said = err.Error()

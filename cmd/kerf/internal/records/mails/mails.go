@@ -3,6 +3,7 @@ package mails
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"mime"
@@ -89,7 +90,9 @@ func Author(dir string, env []string) string {
 	if err != nil {
 		return nobody
 	}
-	git := exec.Command(program, "var", "GIT_AUTHOR_IDENT")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	git := exec.CommandContext(ctx, program, "var", "GIT_AUTHOR_IDENT")
 	git.Dir, git.Env = dir, env
 	out, err := git.Output()
 	who, _, found := strings.Cut(string(out), ">")
