@@ -82,21 +82,22 @@ func (s *summary) summary() Summary {
 	return sum
 }
 
-// String is the summary in one line, empty when there is nothing to say.
-func (s Summary) String() string {
+// Text is the summary in one line, empty when there is nothing to say. Kerf is how the command is called
+// that tells more.
+func (s Summary) Text(kerf string) string {
 	var parts []string
 	if n := len(s.Files); n > 0 {
 		text := fmt.Sprintf("%s changed", files(n))
 		if !s.Watched {
-			text += " while it ran, nobody saw by whom; see it: kerf log -p -n 1; " +
-				"take it back: kerf undo --unproven"
+			text += " while it ran, nobody saw by whom; see it: " + kerf + " log -p -n 1; " +
+				"take it back: " + kerf + " undo --unproven"
 		} else {
-			text += s.doubt() + "; see it: kerf diff; take it back: kerf undo"
+			text += s.doubt() + "; see it: " + kerf + " diff; take it back: " + kerf + " undo"
 		}
 		parts = append(parts, text)
 	}
 	if n := len(s.Notes); n > 0 {
-		parts = append(parts, fmt.Sprintf("not all is known or can be taken back, see kerf log: %s", short(s.Notes)))
+		parts = append(parts, fmt.Sprintf("not all is known or can be taken back, see %s log: %s", kerf, short(s.Notes)))
 	}
 	if s.Running {
 		parts = append(parts, "something it started still runs; what that changes is kept, "+

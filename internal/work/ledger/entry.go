@@ -89,6 +89,8 @@ type Entry struct {
 type HeadMove struct {
 	From *Head `json:"from,omitempty"`
 	To   *Head `json:"to,omitempty"`
+	// Late says that nobody looked as the command ended: it may have moved after that.
+	Late bool `json:"late,omitempty"`
 }
 
 // Head is what is checked out: a branch, empty when HEAD is detached, and the commit, empty on

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Checkout is what the files of a repository say is checked out, looked at once: HEAD is read
@@ -67,6 +68,20 @@ func Busy(gitDir string) bool {
 		}
 	}
 	return false
+}
+
+// midst are the files that tell what git is in the middle of, in the order in which they are looked for.
+var midst = [][2]string{{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"CHERRY_PICK_HEAD", "cherry-pick"},
+	{"REVERT_HEAD", "revert"}, {"sequencer", "cherry-pick or revert"}, {"MERGE_HEAD", "merge"}, {"BISECT_START", "bisect"}}
+
+// Midst is what git is in the middle of, and went on with since a moment; empty when there is nothing.
+func Midst(gitDir string, since time.Time) string {
+	for _, m := range midst {
+		if st, err := os.Lstat(filepath.Join(gitDir, m[0])); err == nil && !st.ModTime().Before(since.Truncate(time.Second)) {
+			return m[1]
+		}
+	}
+	return ""
 }
 
 // Branch is what is checked out, as HEAD says. Of a detached HEAD the name is the

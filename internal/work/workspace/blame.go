@@ -6,7 +6,8 @@ import (
 )
 
 // Blame tells of each line of a file where it comes from: what r, the history of own, knows, and
-// what those of the other directories know that the file is in. May, if not nil, says why a
+// what those of the other directories know that the file is in or
+// that lie in its repository. May, if not nil, says why a
 // directory is not to be asked. What a history that cannot be read may know is unknown.
 func Blame(home, own string, r changes.Reader, f author.File, may func(dir string) error) ([]author.Line, error) {
 	list, err := f.Lines(r)

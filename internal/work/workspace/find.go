@@ -35,16 +35,26 @@ func written(dir string) time.Time {
 	return st.ModTime()
 }
 
-// Holding are the directories that path is in and that have a history each, the nearest first.
+// Holding are the directories that path is in and that have a history each, the nearest first. Then
+// come the others in the repository of path that have one: what ran there may have changed path, too.
 func Holding(home, path string) (roots []string) {
 	for at := filepath.Dir(path); ; at = filepath.Dir(at) {
 		if !written(txn.HomeOf(home, at)).IsZero() {
 			roots = append(roots, at)
 		}
 		if filepath.Dir(at) == at {
-			return roots
+			break
 		}
 	}
+	if _, _, ok := repo.Find(filepath.Dir(path)); !ok {
+		return roots
+	}
+	for _, n := range Beside(home, "", repo.Top(filepath.Dir(path))) {
+		if !pathname.Under(n.Root, path) {
+			roots = append(roots, n.Root)
+		}
+	}
+	return roots
 }
 
 // Near is a directory with a history, and when that was added to last.

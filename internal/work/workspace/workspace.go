@@ -282,8 +282,13 @@ func (w *Workspace) openWitness(wo Options) error {
 
 // enter makes entries of what became of a command whose Kerf is gone.
 func (w *Workspace) enter(began ledger.Entry, r witness.Report) error {
-	_, err := enter.Report(context.Background(), w.Txn, txn.Origin{Session: began.Session, Turn: began.Turn,
-		Call: began.Call, Tool: began.Tool, Client: began.Client}, r)
+	o := txn.Origin{Session: began.Session, Turn: began.Turn, Call: began.Call, Tool: began.Tool, Client: began.Client}
+	if began.Head != nil && r.Ended {
+		if o.Head = enter.Moved(began.Head.From, w.Roots[0]); o.Head != nil {
+			o.Head.Late = true
+		}
+	}
+	_, err := enter.Report(context.Background(), w.Txn, o, r)
 	return err
 }
 

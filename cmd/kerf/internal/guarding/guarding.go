@@ -59,7 +59,11 @@ func Command(p *program.Program) *cobra.Command {
 			tell := func(line string) { fmt.Fprintln(p.Stderr, "kerf: "+visible.Plain(line)) }
 			g.MustWatch, g.Warn = must, tell
 			code, sum, err := g.Run(cmd.Context(), p.Stdin, program.Stream(p.Stdout), p.Stderr)
-			switch line := sum.String(); {
+			kerf := "kerf"
+			if p.Dir != "" {
+				kerf += " -C " + program.Quoted(p.Dir)
+			}
+			switch line := sum.Text(kerf); {
 			case sum.Turn == "":
 			case asJSON:
 				b, jerr := json.Marshal(sum)

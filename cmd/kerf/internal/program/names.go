@@ -67,3 +67,11 @@ func (p *Program) ShowDiff(text string, stat, names bool) error {
 	_, err := fmt.Fprint(p.Stdout, text)
 	return err
 }
+
+// Quoted is a word as a shell takes it.
+func Quoted(word string) string {
+	if !strings.ContainsAny(word, " \t'\"\\$&;|<>()*?[#~`!") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

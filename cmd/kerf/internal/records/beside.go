@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/work/workspace"
 )
 
@@ -46,4 +47,4 @@ func (b *book) beside() []workspace.Near {
 }
 
 // dir names a directory as a shell takes it.
-func (b *book) dir(n workspace.Near) string { return quoted(nearName(b.p, n.Root)) }
+func (b *book) dir(n workspace.Near) string { return program.Quoted(nearName(b.p, n.Root)) }

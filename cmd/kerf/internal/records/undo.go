@@ -17,6 +17,7 @@ import (
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/row"
+	"kerf/internal/work/changes/stays"
 )
 
 const undoLong = `Takes back the last turn in this workspace that is not undone yet: the changes of its tools and
@@ -112,6 +113,13 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	}
 	report, err := b.undo(cmd.Context(), c, to)
 	working.Stop()
+	for _, f := range report.Files {
+		if f.Outcome == changes.Conflict && stays.Running(b.rows, f.Path) {
+			report.Warnings = append(report.Warnings,
+				"the command that changed this still runs, and may change it again: take it back when the command has ended")
+			break
+		}
+	}
 	warn(p.Stderr, report.Warnings)
 	if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
 		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
@@ -200,17 +208,9 @@ func (b *book) withUnproven(c changes.Choice, args []string, left []changes.Left
 		}
 	}
 	for _, arg := range args {
-		words = append(words, quoted(arg))
+		words = append(words, program.Quoted(arg))
 	}
 	return visible.Plain(strings.Join(words, " "))
-}
-
-// quoted is a word as a shell takes it.
-func quoted(word string) string {
-	if !strings.ContainsAny(word, " \t'\"\\$&;|<>()*?[#~`!") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // tell prints what was done and chooses the exit code. Unproven is the command that

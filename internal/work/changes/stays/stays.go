@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/changes/row"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/repo"
 	"kerf/internal/work/repo/commit"
@@ -27,10 +29,27 @@ func Lines(ctx context.Context, l *ledger.Ledger, dir string, undone []int64) (l
 	if running(entries, undone) {
 		list = append(list, "note: the command still runs, and may change more; take that back when it has ended")
 	}
+	if what := leftIn(dir, began(entries, undone)); what != "" {
+		list = append(list, "note: git is in the middle of a "+what+", and stays so: git status tells how to end it")
+	}
 	if m, ok := moved(entries, undone); ok {
 		list = append(list, lines(m, lookAt(dir, m.From.Branch), commit.Steps(ctx, dir, m.From.Commit, m.To.Commit))...)
 	}
 	return list, nil
+}
+
+// Running reports whether a command that has not ended belongs to a turn that changed a file.
+func Running(rows []row.Entry, path string) bool {
+	running := map[string]bool{}
+	for i := range rows {
+		if e := &rows[i]; e.Running {
+			running[e.Session+" "+e.Turn] = true
+		}
+	}
+	return slices.ContainsFunc(rows, func(e row.Entry) bool {
+		return running[e.Session+" "+e.Turn] &&
+			slices.ContainsFunc(e.Changes, func(c row.Change) bool { return string(c.Path) == path })
+	})
 }
 
 // running reports whether a command that made one of the entries has not ended.
@@ -49,6 +68,34 @@ func running(entries []ledger.Entry, undone []int64) bool {
 	return len(began) > 0
 }
 
+// began is when the first command began that made one of the entries; zero where none did.
+func began(entries []ledger.Entry, undone []int64) (at time.Time) {
+	first := map[int64]bool{}
+	for _, e := range entries {
+		if e.Cause == ledger.CauseCommand && slices.Contains(undone, e.Seq) {
+			first[cmp.Or(e.Of, e.Seq)] = true
+		}
+	}
+	for _, e := range entries {
+		if first[e.Seq] {
+			return e.Time
+		}
+	}
+	return at
+}
+
+// leftIn is what git is in the middle of in the repository that holds dir, and was not before a moment.
+func leftIn(dir string, since time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	_, _, gitDir, ok := repo.At(dir)
+	if !ok {
+		return ""
+	}
+	return repo.Midst(gitDir, since)
+}
+
 // moved is the move of HEAD by the turns that some entries are of.
 func moved(entries []ledger.Entry, undone []int64) (m ledger.HeadMove, ok bool) {
 	type turn struct{ session, turn string }
@@ -61,6 +108,7 @@ func moved(entries []ledger.Entry, undone []int64) (m ledger.HeadMove, ok bool) 
 	for _, e := range entries {
 		if turns[turn{e.Session, e.Turn}] && e.Head != nil && e.Head.To != nil {
 			m.From, m.To = cmp.Or(m.From, e.Head.From, &ledger.Head{}), e.Head.To
+			m.Late = m.Late || e.Head.Late
 		}
 	}
 	return m, m.To != nil && *m.From != *m.To
@@ -95,16 +143,20 @@ func lines(m ledger.HeadMove, now present, steps []commit.Step) (list []string) 
 		ours = ours || s.ID == now.left
 	}
 	onlyCommits := len(list) > 0 && len(list) == len(steps) && from.Branch == to.Branch
+	when := "during that turn"
+	if m.Late {
+		when += " or after it"
+	}
 	if len(list) > 0 {
-		list = order.Insert(list, 0, "note: what was committed during that turn stays committed:")
+		list = order.Insert(list, 0, "note: what was committed "+when+" stays committed:")
 	}
 	if !onlyCommits {
-		moved := fmt.Sprintf("note: HEAD moved during that turn, and stays: %s -> %s", text(from), text(to))
+		moved := fmt.Sprintf("note: HEAD moved %s, and stays: %s -> %s", when, text(from), text(to))
 		list = order.Insert(list, 0, moved)
 	}
 	const keep = "hint: to put HEAD back and keep the files: "
 	switch {
-	case from.Commit == "" || now.Head != to || now.busy:
+	case from.Commit == "" || now.Head != to || now.busy || m.Late:
 	case from.Branch == to.Branch:
 		return append(list, fmt.Sprintf(keep+"git reset %.9s", from.Commit))
 	case from.Branch != "" && ours && strings.Trim(from.Branch, unquoted) == "":

@@ -36,6 +36,8 @@ func TestWhatIsSaidIsTrueOfTheEntries(t *testing.T) {
 		"an end that nobody saw": {[]ledger.Entry{move(1, "s", "t", at("main", "e"), nil), move(2, "s", "t", main, b), move(3, "s", "t", b, nil)},
 			[]int64{1}, b, nil, "note: HEAD moved during that turn, and stays: main at aaaaaaaaa -> main at bbbbbbbbb|" +
 				"hint: to put HEAD back and keep the files: git reset aaaaaaaaa"},
+		"nobody looked as it ended": {[]ledger.Entry{{Seq: 1, Session: "s", Turn: "t", Head: &ledger.HeadMove{From: main, To: b, Late: true}}},
+			[]int64{1}, b, made, "note: what was committed during that turn or after it stays committed:|  ccccccccc <U+001B>three"},
 		"there and back": {[]ledger.Entry{move(1, "s", "t", main, b), move(2, "s", "t", b, main)}, []int64{1}, main, reset,
 			""},
 		"commits": {[]ledger.Entry{move(1, "s", "t", main, b)}, []int64{1}, b, made,
