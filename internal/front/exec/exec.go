@@ -161,8 +161,8 @@ type printer interface {
 	agent(name string, e protocol.Event)
 	// end closes what is still open and tells how the turn ended.
 	end(e ending)
-	// broken reports that nobody reads the output any more.
-	broken() bool
+	// broken is why the output cannot be written, or nil.
+	broken() error
 }
 
 // ending is how a turn ended: well (done), or with a message.
@@ -282,7 +282,7 @@ func (r *runner) follow(ctx context.Context) ending {
 			} else if end, over := r.take(e.Msg); over {
 				return end
 			}
-			if r.printer.broken() {
+			if r.printer.broken() != nil {
 				r.interrupt()
 			}
 		case s := <-r.o.Interrupts:
@@ -477,7 +477,14 @@ func (r *runner) code(end ending) int {
 	case r.signal != nil:
 		return signalCode(r.signal)
 	}
-	if r.printer.broken() {
+	if err := r.printer.broken(); err != nil {
+		if errors.Is(err, syscall.EPIPE) {
+			what := ", so the turn was stopped"
+			if end.done != nil {
+				what = "; the turn was over by then"
+			}
+			fmt.Fprintln(r.o.Stderr, "kerf: nobody reads standard output any more"+what)
+		}
 		return exitFailed
 	}
 	return code

@@ -19,7 +19,7 @@ import (
 // shapes are those of doc/exec-events.md.
 type lines struct {
 	w      io.Writer
-	failed bool
+	failed error
 	ids    map[protocol.ItemID]string
 	next   int
 	// open items were started and not completed, in that order.
@@ -150,10 +150,10 @@ func (i fileItem) named(id string) item    { i.ID = id; return i }
 func (i toolItem) named(id string) item    { i.ID = id; return i }
 func (i todoItem) named(id string) item    { i.ID = id; return i }
 
-func (l *lines) broken() bool { return l.failed }
+func (l *lines) broken() error { return l.failed }
 
 func (l *lines) print(x line) {
-	if l.failed {
+	if l.failed != nil {
 		return
 	}
 	var b bytes.Buffer
@@ -162,9 +162,7 @@ func (l *lines) print(x line) {
 	if err := enc.Encode(x); err != nil {
 		panic(fmt.Sprintf("exec: a line that is not JSON: %v", err))
 	}
-	if _, err := l.w.Write(ascii(b.Bytes())); err != nil {
-		l.failed = true
-	}
+	_, l.failed = l.w.Write(ascii(b.Bytes()))
 }
 
 // ascii escapes what JSON may hold as it is but a terminal should not get: DEL,

@@ -34,7 +34,7 @@ type text struct {
 	id       protocol.SessionID
 	cwd      string
 	banner   bool
-	failed   bool
+	failed   error
 	plan     string // the plan as last shown
 	diff     *protocol.TurnDiff
 	running  protocol.ItemID // the command whose line was printed last
@@ -76,7 +76,7 @@ func (p paint) green(s string) string  { return p.on("32", s) }
 func (p paint) yellow(s string) string { return p.on("33", s) }
 func (p paint) cyan(s string) string   { return p.on("36", s) }
 
-func (t *text) broken() bool { return t.failed }
+func (t *text) broken() error { return t.failed }
 
 // say writes one finished line to stderr. Progress that cannot be shown is not
 // worth ending the turn for.
@@ -453,9 +453,7 @@ func (t *text) end(e ending) {
 	if !strings.HasSuffix(message, "\n") {
 		message += "\n"
 	}
-	if _, err := io.WriteString(t.out, message); err != nil {
-		t.failed = true
-	}
+	_, t.failed = io.WriteString(t.out, message)
 }
 
 // mostSummed bounds how many files a summary names.
