@@ -46,6 +46,10 @@ func Refusal(r protocol.UndoReport) *tool.Error {
 	if strings.HasPrefix(r.Problem, "nothing to ") {
 		return tool.Refuse(tool.NoChange, "%s: no change of this session is left to take back", r.Problem)
 	}
+	if len(r.Files) == 0 { // it is about no file: what was named is not there
+		return tool.Refuse(tool.NotFound, "%s. Name a call or a turn that changed files, or none for the last call",
+			r.Problem)
+	}
 	return tool.Refuse(tool.WriteFailed, "%s. Nothing was written; make the change by hand with edit_file", r.Problem)
 }
 
