@@ -238,4 +238,9 @@ func (m *Model) reply(q *approval.Question, a protocol.Answer) tea.Cmd {
 }
 
 // push shows a panel above the others.
-func (m *Model) push(p panels.Panel) { m.panels = append(m.panels, p) }
+func (m *Model) push(p panels.Panel) {
+	m.panels = append(m.panels, p)
+	if len(m.questions) > 0 {
+		m.notice(style.Warn, "this opens when you have answered")
+	}
+}

@@ -292,6 +292,17 @@ func TestSEC_T4_QuestionsStandAbovePages(t *testing.T) {
 	}
 }
 
+// TestSEC_T4_APageThatIsAskedForBelowAQuestionWaits: it says so, and opens behind the answer.
+func TestSEC_T4_APageThatIsAskedForBelowAQuestionWaits(t *testing.T) {
+	b := story(t, 80, 24).aTurn()
+	b.event("t9", protocol.TurnStarted{}, askCommand("a", "make everything")).ready()
+	b.types("/help").keys("enter").says("Run this command?", "this opens when you have answered").submitted()
+	b.ready().keys("y").submitted(protocol.Answer{Approval: "a", Decision: protocol.Once}).silent("Run this command?")
+	if b.m.top() == nil {
+		t.Error("the page is gone")
+	}
+}
+
 // TestSEC_T4_LookingBackAnswersNothing: the transcript can be read before a question is
 // answered; its keys do not answer.
 func TestSEC_T4_LookingBackAnswersNothing(t *testing.T) {

@@ -38,7 +38,7 @@ func Command(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "guard [flags] -- PROGRAM [ARG ...]", Short: "Run any program, and record what it changes",
 		Long: about,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || args[0] == "" {
 				return program.Misuse("which program? kerf guard -- PROGRAM")
 			}
 			return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,11 @@ func applyCommand(p *program.Program) *cobra.Command {
 			} else if len(args) == 1 {
 				o.Session = args[0]
 			}
-			return o.Apply(cmd.Context(), h)
+			err = o.Apply(cmd.Context(), h)
+			if st, gone := os.Stat(o.Session); errors.Is(err, protocol.ErrNoSession) && gone == nil && !st.IsDir() {
+				return &program.Error{Code: 1, Err: err, Hint: "to apply a file: kerf apply - < " + program.Quoted(o.Session)}
+			}
+			return err
 		}}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the diff and check that it fits; change nothing")
 	cmd.Flags().BoolVarP(&o.Reverse, "reverse", "R", false, "take the changes back instead")
