@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,7 +64,7 @@ func (s *summary) add(certainty string, set delta.Set) {
 
 func (s *summary) summary() Summary {
 	sum := Summary{Turn: s.turn, Watched: s.watched, Running: s.running, Notes: s.notes, Files: []File{}}
-	for _, path := range slices.SortedFunc(maps.Keys(s.files), cmp.Compare[string]) {
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		if f.pre == f.post {
 			continue

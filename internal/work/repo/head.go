@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Checkout is what the files of a repository say is checked out, looked at once: HEAD is read
@@ -74,10 +73,11 @@ func Busy(gitDir string) bool {
 var midst = [][2]string{{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"CHERRY_PICK_HEAD", "cherry-pick"},
 	{"REVERT_HEAD", "revert"}, {"sequencer", "cherry-pick or revert"}, {"MERGE_HEAD", "merge"}, {"BISECT_START", "bisect"}}
 
-// Midst is what git is in the middle of, and went on with since a moment; empty when there is nothing.
-func Midst(gitDir string, since time.Time) string {
+// Midst is what git is in the middle of, and went on with since a moment in Unix seconds; empty when there is
+// nothing.
+func Midst(gitDir string, since int64) string {
 	for _, m := range midst {
-		if st, err := os.Lstat(filepath.Join(gitDir, m[0])); err == nil && !st.ModTime().Before(since.Truncate(time.Second)) {
+		if st, err := os.Lstat(filepath.Join(gitDir, m[0])); err == nil && st.ModTime().Unix() >= since {
 			return m[1]
 		}
 	}

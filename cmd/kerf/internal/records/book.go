@@ -116,16 +116,20 @@ func (b *book) known(path string) bool {
 	if _, err := os.Lstat(path); err == nil {
 		return true
 	}
-	return slices.ContainsFunc(b.rows, func(e row.Entry) bool {
+	for i := range b.rows {
+		e := &b.rows[i]
 		for _, c := range e.Changes {
 			if pathname.Inside(path, string(c.Path)) || c.From != "" && pathname.Inside(path, string(c.From)) {
 				return true
 			}
 		}
-		return slices.ContainsFunc(slices.Concat(e.Dirs, e.Gone), func(d pathname.Path) bool {
-			return pathname.Inside(path, string(d))
-		})
-	})
+		for _, d := range slices.Concat(e.Dirs, e.Gone) {
+			if pathname.Inside(path, string(d)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // shortPath names a path below the working directory without it.

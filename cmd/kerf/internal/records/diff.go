@@ -68,7 +68,8 @@ func diffCommand(p *program.Program) *cobra.Command {
 			}
 			tellFiles(p, "unproven: the diff has changes of these files of which nobody saw who made them (--proven leaves them out)",
 				n.Unproven)
-			tellFiles(p, "unproven: the diff leaves out changes of these files of which nobody saw who made them", n.Left)
+			tellFiles(p, "unproven: the diff leaves out changes of these files of which nobody saw who made them", n.Left,
+				n.Set.Paths()...)
 			tellFiles(p, "mixed: others changed these files, too (no text, or not kept); the diff has both", n.Mixed)
 			if len(n.Lost) > 0 {
 				fmt.Fprintln(p.Stderr, "not whole: the diff leaves out changes of these files")
@@ -256,14 +257,19 @@ func (b *book) entry(t named.Target, paths []string) (changes.Net, error) {
 	return changes.Net{Diff: []byte(diff)}, nil
 }
 
-// tellFiles names the files that something is to be told of, on standard error.
-func tellFiles(p *program.Program, what string, paths []string) {
+// tellFiles names the files that something is to be told of, on standard error, and those that are in
+// the diff with other changes.
+func tellFiles(p *program.Program, what string, paths []string, shown ...string) {
 	if len(paths) == 0 {
 		return
 	}
 	fmt.Fprintln(p.Stderr, what)
 	for _, path := range paths {
-		fmt.Fprintf(p.Stderr, "  %s\n", shortPath(p, path))
+		more := ""
+		if slices.Contains(shown, path) {
+			more = " (other changes of it are in the diff)"
+		}
+		fmt.Fprintf(p.Stderr, "  %s%s\n", shortPath(p, path), more)
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
-	"kerf/internal/work/changes/row"
 	"kerf/internal/work/changes/stays"
 )
 
@@ -198,8 +197,10 @@ func (b *book) withUnproven(c changes.Choice, args []string, left []changes.Left
 		if !slices.ContainsFunc(left, func(l changes.Left) bool { return l.Entry != left[0].Entry }) {
 			return fmt.Sprintf("kerf undo --entry %d", left[0].Entry)
 		}
-		if i := slices.IndexFunc(b.rows, func(e row.Entry) bool { return e.Seq == left[0].Entry }); i >= 0 {
-			c.Session, c.Turn = b.rows[i].Session, b.rows[i].Turn
+		for i := range b.rows {
+			if e := &b.rows[i]; e.Seq == left[0].Entry {
+				c.Session, c.Turn = e.Session, e.Turn
+			}
 		}
 	}
 	for _, flag := range [][2]string{{"--session", c.Session}, {"--turn", c.Turn}, {"--call", c.Call}} {

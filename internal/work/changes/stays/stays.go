@@ -6,9 +6,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
@@ -29,8 +29,10 @@ func Lines(ctx context.Context, l *ledger.Ledger, dir string, undone []int64) (l
 	if running(entries, undone) {
 		list = append(list, "note: the command still runs, and may change more; take that back when it has ended")
 	}
-	if what := leftIn(dir, began(entries, undone)); what != "" {
-		list = append(list, "note: git is in the middle of a "+what+", and stays so: git status tells how to end it")
+	if _, _, gitDir, ok := repo.At(dir); ok {
+		if what := repo.Midst(gitDir, began(entries, undone)); what != "" {
+			list = append(list, "note: git is in the middle of a "+what+", and stays so: git status tells how to end it")
+		}
 	}
 	if m, ok := moved(entries, undone); ok {
 		list = append(list, lines(m, lookAt(dir, m.From.Branch), commit.Steps(ctx, dir, m.From.Commit, m.To.Commit))...)
@@ -46,21 +48,30 @@ func Running(rows []row.Entry, path string) bool {
 			running[e.Session+" "+e.Turn] = true
 		}
 	}
-	return slices.ContainsFunc(rows, func(e row.Entry) bool {
-		return running[e.Session+" "+e.Turn] &&
-			slices.ContainsFunc(e.Changes, func(c row.Change) bool { return string(c.Path) == path })
-	})
+	for i := range rows {
+		if !running[rows[i].Session+" "+rows[i].Turn] {
+			continue
+		}
+		for _, c := range rows[i].Changes {
+			if string(c.Path) == path {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // running reports whether a command that made one of the entries has not ended.
 func running(entries []ledger.Entry, undone []int64) bool {
 	began := map[int64]bool{}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		if e.Of > 0 && slices.Contains(undone, e.Seq) {
 			began[e.Of] = true
 		}
 	}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		if e.Ended {
 			delete(began, e.Of)
 		}
@@ -68,44 +79,32 @@ func running(entries []ledger.Entry, undone []int64) bool {
 	return len(began) > 0
 }
 
-// began is when the first command began that made one of the entries; zero where none did.
-func began(entries []ledger.Entry, undone []int64) (at time.Time) {
-	first := map[int64]bool{}
-	for _, e := range entries {
-		if e.Cause == ledger.CauseCommand && slices.Contains(undone, e.Seq) {
-			first[cmp.Or(e.Of, e.Seq)] = true
+// began is when the first watched command began that made one of the entries, in Unix seconds.
+func began(entries []ledger.Entry, undone []int64) int64 {
+	for i := range entries {
+		if of := entries[i].Of; of > 0 && slices.Contains(undone, entries[i].Seq) {
+			for j := range entries[:i] {
+				if entries[j].Seq == of {
+					return entries[j].Time.Unix()
+				}
+			}
 		}
 	}
-	for _, e := range entries {
-		if first[e.Seq] {
-			return e.Time
-		}
-	}
-	return at
-}
-
-// leftIn is what git is in the middle of in the repository that holds dir, and was not before a moment.
-func leftIn(dir string, since time.Time) string {
-	if since.IsZero() {
-		return ""
-	}
-	_, _, gitDir, ok := repo.At(dir)
-	if !ok {
-		return ""
-	}
-	return repo.Midst(gitDir, since)
+	return math.MaxInt64
 }
 
 // moved is the move of HEAD by the turns that some entries are of.
 func moved(entries []ledger.Entry, undone []int64) (m ledger.HeadMove, ok bool) {
 	type turn struct{ session, turn string }
 	turns := map[turn]bool{}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		if e.Turn != "" && slices.Contains(undone, e.Seq) {
 			turns[turn{e.Session, e.Turn}] = true
 		}
 	}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		if turns[turn{e.Session, e.Turn}] && e.Head != nil && e.Head.To != nil {
 			m.From, m.To = cmp.Or(m.From, e.Head.From, &ledger.Head{}), e.Head.To
 			m.Late = m.Late || e.Head.Late

@@ -152,7 +152,7 @@ func (r *reader) object(name string, n node) {
 	at := len(r.decls)
 	r.decls = append(r.decls, decl{name: name, about: n.Description, object: true})
 	names := slices.Sorted(maps.Keys(n.Properties))
-	slices.SortStableFunc(names, func(a, b string) int { // what tells it from others comes first
+	order.Stably(names, func(a, b string) int { // what tells it from others comes first
 		return boolInt(b == "type") - boolInt(a == "type")
 	})
 	var all []member
