@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kerf/internal/agent/executor"
+	"kerf/internal/agent/executor/mcp"
 	"kerf/internal/agent/rollout"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/turn"
@@ -339,4 +340,27 @@ func TestTitlesEndBetweenLetters(t *testing.T) {
 			t.Errorf("%q: %q, not %q", text, got, want)
 		}
 	}
+}
+
+// TestServersMayAskAndTell: what serves a session reaches its user.
+func TestServersMayAskAndTell(t *testing.T) {
+	var front mcp.Front
+	c := begin(t, func(o *Options) { o.Serve = func(f mcp.Front) { front = f } })
+	front.Tell(protocol.Warning{Message: "a server is slow"})
+	c.until(c.warned("a server is slow"))
+	replies := make(chan turn.Reply, 1)
+	go func() {
+		replies <- front.Ask(t.Context(), protocol.Approval{Question: &protocol.Question{Server: "s", Message: "which?"}})
+	}()
+	asked := c.until(is[protocol.ApprovalRequested]).(protocol.ApprovalRequested)
+	c.do(protocol.Answer{Approval: asked.Approval.ID, Decision: protocol.Once, Words: "this"})
+	select {
+	case r := <-replies:
+		if r.Answer.Decision != protocol.Once || r.Answer.Words != "this" {
+			t.Errorf("%+v", r)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the server waits for its answer")
+	}
+	_ = c.Close()
 }
