@@ -322,3 +322,17 @@ func TestAFailedTurnMergesNothing(t *testing.T) {
 	}
 	_ = c.Close()
 }
+
+// TestACheckIsToldWhatTheTimeCutOff: the work that it is about is not whole.
+func TestACheckIsToldWhatTheTimeCutOff(t *testing.T) {
+	c, _ := withAgents(t, hanging{make(chan struct{}, 1)}, nil)
+	c.do(input("go"))
+	c.until(func(m protocol.Msg) bool { d, ok := m.(protocol.TurnCompleted); return ok && d.LastMessage == "done" })
+	s := c.Session // as one that nobody goes on with, whose time is up
+	s.o.Headless, s.o.Budget.Wall = true, time.Nanosecond
+	in, ok := s.check(t.Context(), turn.Check{Turn: "t"}).in.(turn.Checked)
+	if !ok || len(in.Outcome.Warnings) != 1 || !strings.Contains(in.Outcome.Warnings[0], "was up while sub-agents still worked: agent-1") {
+		t.Errorf("%+v", in)
+	}
+	_ = c.Close()
+}
