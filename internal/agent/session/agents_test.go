@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,9 @@ func TestTheEndWaitsForSubAgents(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	_ = c.Close()
+	if !slices.ContainsFunc(c.core.Items(), func(it *model.Item) bool { return strings.Contains(it.Text(), "<subagent_notification") }) {
+		t.Error("the record has nothing of what the sub-agent came to")
+	}
 }
 
 // TestAnEndWithoutSubAgentsWaitsForNone and says nothing of them.
@@ -257,7 +261,7 @@ func TestReviews(t *testing.T) {
 	c.do(protocol.Review{Words: "the loop"})
 	c.until(func(m protocol.Msg) bool {
 		d, ok := m.(protocol.TurnCompleted)
-		return ok && strings.Contains(d.LastMessage, "it leaks")
+		return ok && strings.Contains(d.LastMessage, "it leaks") && !strings.Contains(d.LastMessage, "findings") // not the sub-agent's
 	})
 	if set.Sandbox != protocol.SandboxReadOnly || set.Approval != protocol.PolicyNever || set.Edits != "" {
 		t.Errorf("the review may do %+v", set)
@@ -333,6 +337,27 @@ func TestACheckIsToldWhatTheTimeCutOff(t *testing.T) {
 	in, ok := s.check(t.Context(), turn.Check{Turn: "t"}).in.(turn.Checked)
 	if !ok || len(in.Outcome.Warnings) != 1 || !strings.Contains(in.Outcome.Warnings[0], "was up while sub-agents still worked: agent-1") {
 		t.Errorf("%+v", in)
+	}
+	_ = c.Close()
+}
+
+// stopsChecks is an executor that can be told to stop its checks.
+type stopsChecks struct {
+	*fakeExecutor
+	stopped chan struct{}
+}
+
+func (x stopsChecks) StopChecks() { x.stopped <- struct{}{} }
+
+// TestAnInterruptStopsChecks that run beside the turn.
+func TestAnInterruptStopsChecks(t *testing.T) {
+	stopped := make(chan struct{}, 2)
+	c := begin(t, func(o *Options) { o.Executor = stopsChecks{&fakeExecutor{}, stopped} })
+	c.do(protocol.Interrupt{})
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second):
+		t.Error("they go on")
 	}
 	_ = c.Close()
 }
