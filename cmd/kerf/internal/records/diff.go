@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
 	"kerf/internal/pathname"
@@ -39,7 +40,7 @@ standard error names them, too.`
 // diffOptions are the flags of `kerf diff`.
 type diffOptions struct {
 	proven, stat, names, words bool
-	unreviewed, mark           bool
+	unreviewed, mark, asJSON   bool
 	turn, call                 string
 }
 
@@ -56,6 +57,9 @@ func diffCommand(p *program.Program) *cobra.Command {
 			n, err := o.net(cmd, b, args)
 			if err != nil {
 				return err
+			}
+			if o.asJSON {
+				return b.netJSON(n)
 			}
 			if len(n.Diff) == 0 && len(n.Left)+len(n.Lost) == 0 && program.IsTerminal(p.Stdout) {
 				fmt.Fprintln(p.Stderr, "no difference")
@@ -89,9 +93,45 @@ func diffCommand(p *program.Program) *cobra.Command {
 	f.BoolVar(&o.unreviewed, "unreviewed", false,
 		"only what you have not marked as reviewed; of all that Kerf did, if nothing is named")
 	f.BoolVar(&o.mark, "mark-reviewed", false, "mark what is printed as reviewed")
-	cmd.MarkFlagsMutuallyExclusive("stat", "name-only", "word-diff")
+	f.BoolVar(&o.asJSON, "json", false, "print one JSON object: files, what is left out, and the diff")
+	cmd.MarkFlagsMutuallyExclusive("stat", "name-only", "word-diff", "json")
 	cmd.MarkFlagsMutuallyExclusive("turn", "call")
 	return cmd
+}
+
+// netFile is a file of a diff.
+type netFile struct {
+	Path    pathname.Path `json:"path"`
+	From    pathname.Path `json:"moved_from,omitempty"`
+	Added   int           `json:"added"`
+	Removed int           `json:"removed"`
+	Binary  bool          `json:"binary,omitempty"`
+}
+
+// netJSON prints what kerf diff prints, with what it says on standard error.
+func (b *book) netJSON(n changes.Net) error {
+	paths := func(list []string) []pathname.Path {
+		all := make([]pathname.Path, len(list))
+		for i, path := range list {
+			all[i] = pathname.Path(path)
+		}
+		return all
+	}
+	files := []netFile{}
+	for _, s := range shown.Files(string(n.Diff)) {
+		files = append(files, netFile{pathname.Path(filepath.Join(b.ws.Base(), s.Name)), "", s.Added, s.Removed, s.Binary})
+		if s.From != "" {
+			files[len(files)-1].From = pathname.Path(filepath.Join(b.ws.Base(), s.From))
+		}
+	}
+	return print.JSON(b.p.Stdout, struct {
+		Files    []netFile       `json:"files"`
+		Unproven []pathname.Path `json:"unproven"`
+		Left     []pathname.Path `json:"left"`
+		Mixed    []pathname.Path `json:"mixed"`
+		Lost     []string        `json:"lost"`
+		Diff     string          `json:"diff"`
+	}{files, paths(n.Unproven), paths(n.Left), paths(n.Mixed), append([]string{}, n.Lost...), string(n.Diff)})
 }
 
 // net is what is to be printed, marked as reviewed if that is asked for.

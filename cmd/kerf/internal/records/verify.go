@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/records/rerun"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/sessions"
 	"kerf/internal/text/visible"
@@ -28,7 +30,8 @@ a command of yours instead, such as the check of a goal. The exit code is 1 when
 differs; the first difference is named.`
 
 func verifyCommand(p *program.Program) *cobra.Command {
-	var all, files, checks bool
+	var all, checks bool
+	var v verified
 	var o rerun.Options
 	cmd := &cobra.Command{Use: "verify [ID]", Short: "Check a session's records, changes, contents and diffs",
 		Long: verifyLong, Args: program.AtMost(1),
@@ -46,19 +49,22 @@ func verifyCommand(p *program.Program) *cobra.Command {
 			store := h.Sessions()
 			if all {
 				list, err := store.All(cmd.Context(), protocol.Filter{})
-				for _, info := range list {
-					err = errors.Join(err, verify(p, store, info, files))
+				if err != nil && v.asJSON {
+					return err
 				}
-				return err
+				for _, info := range list {
+					err = errors.Join(err, v.session(p, store, info))
+				}
+				return v.end(p, err)
 			}
 			info, err := store.Here(cmd.Context(), strings.Join(args, ""))
 			if errors.Is(err, protocol.ErrNoSession) && len(args) == 0 {
-				return verifyLedger(p, err)
+				return v.end(p, v.ledger(p, err))
 			}
 			if err != nil {
 				return err
 			}
-			return verify(p, store, info, files)
+			return v.end(p, v.session(p, store, info))
 		}}
 	cmd.Flags().BoolVar(&all, "all", false, "check every session")
 	cmd.Flags().BoolVar(&checks, "checks", false, "run the project's checks on the files as they are, instead")
@@ -71,33 +77,81 @@ func verifyCommand(p *program.Program) *cobra.Command {
 	for _, name := range []string{"before", "blocking", "attempt"} {
 		_ = cmd.Flags().MarkHidden(name)
 	}
-	cmd.Flags().BoolVar(&files, "workspace", false, "compare the files on disk, too")
+	cmd.Flags().BoolVar(&v.files, "workspace", false, "compare the files on disk, too")
+	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print a JSON array with one object per session, or of the ledger")
+	cmd.MarkFlagsMutuallyExclusive("checks", "json")
 	cmd.MarkFlagsMutuallyExclusive("checks", "all")
 	cmd.MarkFlagsMutuallyExclusive("checks", "workspace")
 	return cmd
 }
 
-// verifyLedger checks the ledger of a directory in which no session worked.
-func verifyLedger(p *program.Program, none error) error {
+// verified is what was looked at, and how it is told.
+type verified struct {
+	files, asJSON bool
+	list          []result
+}
+
+// result is what is told of a session, or without one of the ledger of a directory.
+type result struct {
+	Session  string          `json:"session,omitempty"`
+	Verifies bool            `json:"verifies"`
+	Records  int             `json:"records"`
+	Changes  int             `json:"changes"`
+	Entries  int             `json:"entries"` // of the ledger
+	Gone     int             `json:"gone"`
+	Tried    int             `json:"tried"`
+	Faults   []string        `json:"faults"`
+	Since    []pathname.Path `json:"changed_since"`
+}
+
+// end prints the JSON that was asked for; what does not verify is in it.
+func (v *verified) end(p *program.Program, err error) error {
+	if !v.asJSON || len(v.list) == 0 && err != nil {
+		return err
+	}
+	if wrong := print.Array(p.Stdout, v.list); wrong != nil || err == nil {
+		return wrong
+	}
+	return program.Exit(1)
+}
+
+// ledger checks the ledger of a directory in which no session worked.
+func (v *verified) ledger(p *program.Program, none error) error {
 	b, _, err := openBook(p, "")
 	if err != nil {
 		return err
 	}
 	defer b.ws.Close()
 	chain, err := b.ws.Ledger.Verify()
+	r := result{Verifies: err == nil, Entries: chain.Entries, Faults: []string{}, Since: []pathname.Path{}}
 	if err != nil {
-		return fmt.Errorf("the ledger does not verify: %w", err)
-	}
-	if chain.Entries == 0 {
+		err = fmt.Errorf("the ledger does not verify: %w", err)
+		r.Faults = append(r.Faults, err.Error())
+	} else if chain.Entries == 0 {
 		return none
 	}
-	fmt.Fprintf(p.Stdout, "no session worked in this directory; ledger: %s\n", chain.String())
-	return nil
+	v.list = append(v.list, r)
+	if err == nil && !v.asJSON {
+		fmt.Fprintf(p.Stdout, "no session worked in this directory; ledger: %s\n", chain.String())
+	}
+	return err
 }
 
-func verify(p *program.Program, store *sessions.Store, info protocol.SessionInfo, files bool) error {
-	r, err := store.Verify(info, files)
+func (v *verified) session(p *program.Program, store *sessions.Store, info protocol.SessionInfo) error {
+	r, err := store.Verify(info, v.files)
 	if err != nil {
+		r.Faults = append(r.Faults, err.Error())
+	}
+	told := result{Session: string(info.ID), Verifies: len(r.Faults) == 0, Records: r.Records, Changes: r.Changes, Entries: r.Ledger.Entries,
+		Gone: r.Gone, Tried: r.Tried, Faults: append([]string{}, r.Faults...), Since: []pathname.Path{}}
+	for _, path := range r.Since {
+		told.Since = append(told.Since, pathname.Path(path))
+	}
+	v.list = append(v.list, told)
+	if err == nil && v.asJSON && !told.Verifies {
+		err = program.Exit(1)
+	}
+	if err != nil || v.asJSON {
 		return err
 	}
 	for _, path := range r.Since {

@@ -11,6 +11,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/host"
+	"kerf/internal/pathname"
 	"kerf/internal/protocol"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes/retention"
@@ -100,7 +101,8 @@ func gcTries(p *program.Program, home string) error {
 }
 
 func recoverCommand(p *program.Program) *cobra.Command {
-	return &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash interrupted",
+	var asJSON bool
+	cmd := &cobra.Command{Use: "recover", Short: "Finish or take back changes that a crash interrupted",
 		Args: program.AtMost(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := p.Tolerant()
@@ -123,6 +125,17 @@ func recoverCommand(p *program.Program) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				type left struct {
+					Path   pathname.Path `json:"path"`
+					Reason string        `json:"reason"`
+				}
+				told := settled{r.Finished, r.TakenBack, r.Kept, ws.Recovered, lost, []any{}, ""}
+				for _, c := range r.Conflicts {
+					told.Left = append(told.Left, left{pathname.Path(c.Path), c.Err.Error()})
+				}
+				return told.print(p, ws.Unrecovered)
+			}
 			for _, line := range recovered(r.Finished, r.TakenBack, r.Kept, ws.Recovered, lost, len(r.Conflicts)) {
 				fmt.Fprintln(p.Stdout, line)
 			}
@@ -134,6 +147,29 @@ func recoverCommand(p *program.Program) *cobra.Command {
 			}
 			return nil
 		}}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, see kerf help files")
+	return cmd
+}
+
+// settled is what was done about what had been interrupted, for programs.
+type settled struct {
+	Finished  int    `json:"finished"`
+	TakenBack int    `json:"taken_back"`
+	Kept      int    `json:"entered"`
+	Commands  int    `json:"commands"`
+	Lost      int    `json:"lost"`
+	Left      []any  `json:"left"`
+	Problem   string `json:"problem,omitempty"`
+}
+
+func (s settled) print(p *program.Program, problem error) error {
+	if problem != nil {
+		s.Problem = problem.Error()
+	}
+	if err := print.Line(p.Stdout, s); err != nil || problem == nil {
+		return err
+	}
+	return program.Exit(1)
 }
 
 // recovered tells what was done about what had been interrupted, in lines.
