@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,11 @@ type Entry struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 	// Check, with CauseChecked, is the verdict of a check.
 	Check *Verdict `json:"check,omitempty"`
+}
+
+// Began reports whether it is the entry with which the command of the journal in dir began.
+func (e *Entry) Began(dir string) bool {
+	return e.Cause == CauseBegan && e.Of == 0 && e.Journal == filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir)
 }
 
 // HeadMove is where HEAD of a git repository was, and where it came to.

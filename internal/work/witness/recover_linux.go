@@ -3,6 +3,7 @@ package witness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -82,19 +83,18 @@ func Lost(o Options, enter func(began ledger.Entry, r Report) error) (done int, 
 
 // unread tells of a command whose journal has nothing to read, if it began.
 func unread(o Options, dir string, enter func(ledger.Entry, Report) error) (bool, error) {
-	name := filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir)
 	for e, err := range o.Ledger.Backward() {
 		switch {
 		case err != nil:
 			return false, err
-		case e.Cause != ledger.CauseBegan || e.Of != 0 || e.Journal != name:
+		case !e.Began(dir):
 			continue
 		}
 		later, err := o.Ledger.Read(e.Seq)
 		if err != nil || entered(later, e.Seq).ended {
 			return false, err
 		}
-		return true, enter(e, Report{Began: e.Seq, Ended: true, ID: name + "/recovered", Notes: []string{lost}})
+		return true, enter(e, Report{Began: e.Seq, Ended: true, ID: e.Journal + "/recovered", Notes: []string{lost}})
 	}
 	return false, nil // it changed nothing: that is known before it does
 }
@@ -116,8 +116,11 @@ func recoverOne(o Options, dir string, enter func(ledger.Entry, Report) error) (
 		return unread(o, dir, enter)
 	}
 	entries, err := o.Ledger.Read(records[0].Number - 1)
-	if err != nil || len(entries) == 0 {
+	if err != nil {
 		return false, err
+	}
+	if len(entries) == 0 || entries[0].Seq != records[0].Number || !entries[0].Began(dir) {
+		return false, fmt.Errorf("%s is about a command that this ledger does not know; take it away", dir)
 	}
 	began := entries[0]
 	c := newCollector(dir, strings.Split(records[0].To, "\x00"), o.Store)

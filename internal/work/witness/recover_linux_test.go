@@ -315,3 +315,47 @@ func TestContentsThatFoundNoRoomAreStoredLater(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestJournalThatTheLedgerDoesNotKnow: a journal that came here from elsewhere, or whose command the ledger
+// lost, is nobody's work: nothing is entered, and what it keeps stays.
+func TestJournalThatTheLedgerDoesNotKnow(t *testing.T) {
+	b := newBench(t, "")
+	b.write("a", "1")
+	_, cmd, _, box := b.start("printf 9 > a")
+	_ = cmd.Wait()
+	box.Close()
+	if err := b.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := os.ReadDir(filepath.Join(b.home, "witness"))
+	if err != nil || len(sessions) != 1 {
+		t.Fatal(sessions, err)
+	}
+	was, is := filepath.Join(b.home, "witness", sessions[0].Name()), filepath.Join(b.home, "witness", "other")
+	if err := os.Rename(was, is); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := ledger.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*ledger.Ledger{b.ledger, cut} {
+		if l == cut { // under its own name again
+			if err := os.Rename(is, was); err != nil {
+				t.Fatal(err)
+			}
+			is = was
+		}
+		o := witness.Options{Dir: b.home, Roots: []string{b.root}, Ledger: l, Store: b.store}
+		_, err := witness.Recover(context.Background(), o, func(_ ledger.Entry, r witness.Report) error {
+			t.Errorf("entered\n%s", told([]witness.Report{r}))
+			return nil
+		})
+		if _, gone := os.Stat(is); err == nil || !strings.Contains(err.Error(), is) || gone != nil {
+			t.Error(err, gone)
+		}
+	}
+	if list := b.recovered(); len(list) != 1 || b.told(list[0]) != "proven a: 1 > 9" {
+		t.Errorf("recovered where it belongs: %v", list)
+	}
+}
