@@ -324,7 +324,9 @@ func (c *collector) goesOn(before, entered *touched, shared map[fileID]bool) {
 // doubt says of each touched name whether somebody else changed it after the command
 // ended: if nobody saw that, or the end, it is not proven.
 func (c *collector) doubt(r *journal.Reader) {
-	c.until = r.Written()
+	if c.until = r.Written(); c.until > time.Now().Add(coarse).UnixNano() {
+		c.until = 0 // the clock was set back since, and tells nothing
+	}
 	if !c.ended {
 		c.until += int64(window)
 		c.notes = append(c.notes, "the witness was ended while the command ran")
