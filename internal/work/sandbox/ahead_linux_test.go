@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,9 +104,36 @@ func TestALauncherAheadWaits(t *testing.T) {
 	if _, err := os.Lstat(made); err == nil {
 		t.Error("what nobody let run has run")
 	}
+	socket, err := memory("a witness's socket", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	for name, p := range map[string]boundary.Policy{"the network": {Mode: boundary.ReadOnly, Network: true, Backend: boundary.OwnLauncher},
+		"a witness": {Mode: boundary.ReadOnly, Witness: socket, Backend: boundary.OwnLauncher}} {
+		a := Begin(t.Context(), p)
+		if a == nil {
+			t.Errorf("%s: not begun", name)
+			continue
+		}
+		want, files := "4", []*os.File{a.program, a.wait}
+		if p.Witness != nil {
+			want, files = "5", []*os.File{a.program, socket, a.wait}
+		}
+		if a.Argv[2] != want || !slices.Equal(a.Files, files) {
+			t.Errorf("%s: waits at %s, with %v", name, a.Argv[2], a.Files)
+		}
+		a.Close()
+		for _, f := range []*os.File{a.program, a.wait, a.gate} {
+			if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("%s: a file is open still: %v", name, err)
+			}
+		}
+	}
 	for name, p := range map[string]boundary.Policy{"full access": {Mode: boundary.FullAccess, Backend: boundary.OwnLauncher},
 		"another backend":    {Mode: boundary.ReadOnly, Backend: boundary.Landlock},
-		"a filtered network": {Mode: boundary.ReadOnly, Network: true, Limited: true, Backend: boundary.OwnLauncher}} {
+		"a filtered network": {Mode: boundary.ReadOnly, Network: true, Limited: true, Backend: boundary.OwnLauncher},
+		"a closed host":      {Mode: boundary.ReadOnly, Network: true, Domains: map[string]string{"a.example": "deny"}, Backend: boundary.OwnLauncher}} {
 		if Begin(t.Context(), p) != nil {
 			t.Errorf("%s: begun before the plan is known", name)
 		}

@@ -424,10 +424,9 @@ func putUint16(b []byte, n int) { binary.NativeEndian.PutUint16(b, uint16(n)) }
 // lastCapability is the highest the kernel knows.
 func lastCapability() int {
 	n := unix.CAP_LAST_CAP
-	if text, err := os.ReadFile("/proc/sys/kernel/cap_last_cap"); err == nil {
-		_, _ = fmt.Sscan(strings.TrimSpace(string(text)), &n)
-	}
-	return min(n, 63)
+	text, _ := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	_, _ = fmt.Sscan(string(text), &n)
+	return n
 }
 
 // programFile holds a program as a launcher finds it.

@@ -50,17 +50,20 @@ func (c *compiler) numbers() {
 	c.Call(note, unix.SYS_CLOSE, fd)
 }
 
-// ownNumbers reports whether the highest number is a namespace's own, as it is since
-// Linux 6.14. Before, root would set that of the machine.
+// ownNumbers reports whether the highest number is a namespace's own. Where it is not, root
+// would set that of the machine.
 var ownNumbers = sync.OnceValue(func() bool {
 	var name unix.Utsname
-	if unix.Uname(&name) != nil {
-		return false
-	}
-	var major, minor int
-	n, _ := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
-	return n == 2 && (major > 6 || major == 6 && minor >= 14)
+	_ = unix.Uname(&name) // never fails
+	return numbersAreOwn(unix.ByteSliceToString(name.Release[:]))
 })
+
+// numbersAreOwn tells by the release of the kernel: they are since Linux 6.14.
+func numbersAreOwn(release string) bool {
+	var major, minor int
+	_, _ = fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return major > 6 || major == 6 && minor >= 14
+}
 
 // impose sets the limits of a process that has not run its command yet, and of
 // the children it has. It returns these as descriptors.

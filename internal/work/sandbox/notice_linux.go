@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,7 @@ const watchedEvents = unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO
 // Its goroutine lives as long as Kerf does.
 type notices struct {
 	file *os.File
+	conn syscall.RawConn // of the file
 
 	mu      sync.Mutex // guards what follows, and reading
 	watches map[int32][]watch
@@ -43,13 +45,9 @@ var theNotices = sync.OnceValue(func() *notices {
 		return nil
 	}
 	n := &notices{file: os.NewFile(uintptr(fd), "kerf-guard"), watches: make(map[int32][]watch)}
-	raw, err := n.file.SyscallConn()
-	if err != nil {
-		n.file.Close()
-		return nil
-	}
-	go func() { // ends with Kerf
-		_ = raw.Read(func(fd uintptr) bool {
+	n.conn, _ = n.file.SyscallConn() // there is a file
+	go func() {                      // ends with Kerf
+		_ = n.conn.Read(func(fd uintptr) bool {
 			n.drain(int(fd))
 			return false
 		})
@@ -82,11 +80,7 @@ func (n *notices) watch(g *guard, dir string) error {
 		return err
 	}
 	defer unix.Close(at)
-	raw, err := n.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	return control(raw.Control, func(fd int) error {
+	return n.control(func(fd int) error {
 		wd, err := unix.InotifyAddWatch(fd, "/proc/self/fd/"+strconv.Itoa(at), watchedEvents)
 		if err == nil {
 			n.watches[int32(wd)] = append(n.watches[int32(wd)], watch{g, dir})
@@ -95,20 +89,15 @@ func (n *notices) watch(g *guard, dir string) error {
 	})
 }
 
-// control runs f with a descriptor.
-func control(run func(func(uintptr)) error, f func(fd int) error) error {
-	var failed error
-	if err := run(func(fd uintptr) { failed = f(int(fd)) }); err != nil {
-		return err
-	}
-	return failed
+// control runs f with the descriptor.
+func (n *notices) control(f func(fd int) error) (err error) {
+	_ = n.conn.Control(func(fd uintptr) { err = f(int(fd)) }) // the file is never closed
+	return err
 }
 
 // remove tells g of what happened until now, and of nothing more.
 func (n *notices) remove(g *guard) {
-	if raw, err := n.file.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { n.drain(int(fd)) })
-	}
+	_ = n.conn.Control(func(fd uintptr) { n.drain(int(fd)) })
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.forget(g)
@@ -116,11 +105,7 @@ func (n *notices) remove(g *guard) {
 
 // forget drops the watches of g. The lock is held.
 func (n *notices) forget(g *guard) {
-	raw, err := n.file.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) {
+	_ = n.conn.Control(func(fd uintptr) {
 		for wd, list := range n.watches {
 			rest := slices.DeleteFunc(list, func(w watch) bool { return w.guard == g })
 			if n.watches[wd] = rest; len(rest) == 0 {

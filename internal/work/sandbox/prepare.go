@@ -23,15 +23,25 @@ func Prepare(ctx context.Context, p boundary.Policy, tty bool, argv []string) (*
 
 // Prepare is [Prepare] for a launcher that runs, or none. The policy is the one it began with.
 func (a *Ahead) Prepare(ctx context.Context, p boundary.Policy, tty bool, argv []string) (*Box, error) {
-	for n := 1; ; n++ {
+	return persist(ctx, func() (*Box, error) {
 		pl, err := p.Resolve()
-		var box *Box
-		if err == nil {
-			pl.TTY, pl.Witness = tty, p.Witness
-			if box, err = wrap(ctx, pl, argv, a); err == nil {
-				box.session = p.Session
-			}
+		if err != nil {
+			return nil, err
 		}
+		pl.TTY, pl.Witness = tty, p.Witness
+		box, err := wrap(ctx, pl, argv, a)
+		if err != nil {
+			return nil, err
+		}
+		box.session = p.Session
+		return box, nil
+	})
+}
+
+// persist prepares until the disk holds still.
+func persist(ctx context.Context, prepare func() (*Box, error)) (*Box, error) {
+	for n := 1; ; n++ {
+		box, err := prepare()
 		moved := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist)
 		if err == nil || n == looks || !moved || ctx.Err() != nil {
 			return box, err

@@ -57,6 +57,9 @@ type machine struct {
 // choose returns the best way to enforce a plan. There is no weaker way than
 // the last one, and it is refused where it does not enforce all of the plan.
 func (m machine) choose(ctx context.Context, p boundary.Plan, avoid []string) (way, error) {
+	if err := m.never(); err != nil {
+		return way{}, err
+	}
 	names := []string{boundary.OwnLauncher, boundary.Bubblewrap, boundary.Landlock}
 	if p.Backend != "" {
 		names = []string{p.Backend}
@@ -94,10 +97,10 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// find returns the named way if it works here.
-func (m machine) find(ctx context.Context, name, locks string, avoid []string) (way, error) {
+// never says why no command can be confined on this machine, whatever is set up, or nil.
+func (m machine) never() error {
 	if seccomp.NativeArch == 0 {
-		return way{}, &render.UnavailableError{Reason: "no seccomp filter for this kind of processor",
+		return &render.UnavailableError{Reason: "no seccomp filter for this kind of processor",
 			Hint: "run with --sandbox " + boundary.FullAccess}
 	}
 	version := procVersion
@@ -105,7 +108,15 @@ func (m machine) find(ctx context.Context, name, locks string, avoid []string) (
 		version = m.version
 	}
 	if isWSL1(version()) {
-		return way{}, &render.UnavailableError{Reason: "WSL1 has no namespaces", Hint: "upgrade the distribution to WSL2"}
+		return &render.UnavailableError{Reason: "WSL1 has no namespaces", Hint: "upgrade the distribution to WSL2"}
+	}
+	return nil
+}
+
+// find returns the named way if it works here.
+func (m machine) find(ctx context.Context, name, locks string, avoid []string) (way, error) {
+	if err := m.never(); err != nil {
+		return way{}, err
 	}
 	w := way{name: name}
 	program := proc.Program
@@ -146,24 +157,19 @@ func (w way) known(ctx context.Context, locks string) error {
 		return err
 	}
 	mark := w.mark(locks)
-	if mark != "" {
-		if _, err := os.Lstat(mark); err == nil {
-			probed.Store(w, nil)
-			return nil
-		}
+	if _, err := os.Lstat(mark); err == nil {
+		probed.Store(w, nil)
+		return nil
 	}
 	err := w.try(ctx)
 	if ctx.Err() != nil {
 		return err
 	}
 	probed.Store(w, err)
-	if err != nil || mark == "" {
-		return err
+	if err == nil {
+		_ = os.WriteFile(mark, nil, 0o600) // its being there is all; where there can be none it is tried again
 	}
-	if f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-		f.Close() // its being there is all
-	}
-	return nil
+	return err
 }
 
 // again tries w, whatever is known of it. One that does not work any more is no longer
@@ -174,17 +180,13 @@ func (w way) again(ctx context.Context, locks string) error {
 		return nil
 	}
 	probed.Delete(w)
-	if mark := w.mark(locks); mark != "" {
-		_ = os.Remove(mark)
-	}
+	_ = os.Remove(w.mark(locks))
 	return &render.UnavailableError{Reason: w.name + ": " + reason(err), Hint: mend(present)}
 }
 
-// mark is the file that stands for a success, by boot, user and program.
+// mark is the file that stands for a success, by boot, user and program; empty where there
+// can be none.
 func (w way) mark(locks string) string {
-	if locks == "" {
-		return ""
-	}
 	if _, err := placeholders.LockDir(locks); err != nil {
 		return ""
 	}
@@ -222,7 +224,6 @@ func (w way) try(ctx context.Context) error {
 	if err != nil {
 		return &render.UnavailableError{Reason: err.Error()}
 	}
-	defer p.Kill()
 	p.Wait(-1)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return fmt.Errorf("sandbox probe: %w", err)

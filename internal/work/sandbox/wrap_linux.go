@@ -28,7 +28,10 @@ func Confined(p boundary.Plan) bool {
 // Warning is what users should know about the sandbox of this machine before
 // they rely on it; empty when all is well. locks is Policy.LockDir.
 func Warning(ctx context.Context, locks string, avoid ...string) string {
-	m := machine{locks: locks}
+	return machine{locks: locks}.warning(ctx, avoid)
+}
+
+func (m machine) warning(ctx context.Context, avoid []string) string {
 	if _, err := m.choose(ctx, boundary.Plan{Mode: boundary.WorkspaceWrite, Cwd: "/"}, avoid); err == nil {
 		return ""
 	}
