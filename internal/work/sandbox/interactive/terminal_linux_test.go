@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -84,12 +86,19 @@ echo "size $(stty size)"; exec sleep 600`)
 // TestNobodyIsToldOfSizesAnyMore when a command has ended.
 func TestNobodyIsToldOfSizesAnyMore(t *testing.T) {
 	told := make(chan bool, 8)
-	stop := onResize(func() { told <- true })
+	var done atomic.Int32
+	stop := onResize(func() {
+		told <- true
+		time.Sleep(20 * time.Millisecond)
+		done.Add(1)
+	})
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
 	<-told
-	stop()
+	if stop(); done.Load() != 1 {
+		t.Error("somebody is told still")
+	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil || len(told) != 0 {
 		t.Errorf("%v, told %d times", err, len(told))
 	}
@@ -188,5 +197,40 @@ func TestACommandThatWritesElsewhereHasNoTerminal(t *testing.T) {
 		} else {
 			before = now
 		}
+	}
+}
+
+// slow is a writer that takes its time.
+type slow struct{ said }
+
+func (s *slow) Write(b []byte) (int, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.said.Write(b)
+}
+
+// TestAllOfTheOutputIsThere when Run returns, however slow its writer is.
+func TestAllOfTheOutputIsThere(t *testing.T) {
+	var out slow
+	c := command(t, "sh", "-c", "echo all of it")
+	if code, failed := c.Run(t.Context(), nil, &out, &out); code != 0 || failed != nil || out.String() != "all of it\n" {
+		t.Errorf("%d, %v, %q", code, failed, out.String())
+	}
+}
+
+// TestHostsThatAreBlockedAreTold to the user, and not what they bring as it is.
+func TestHostsThatAreBlockedAreTold(t *testing.T) {
+	if err := sandbox.Probe(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	const ask = `p=${HTTPS_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/${p%/}
+printf 'CONNECT blocked.example:443 HTTP/1.1\r\nHost: blocked.example:443\r\n\r\n' >&3; read -r line <&3; echo "$line"`
+	var out, err said
+	c := command(t, "bash", "-c", ask)
+	c.Full = false
+	c.Policy = boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{c.Dir}, LockDir: filepath.Join(t.TempDir(), "locks"), Network: true, Limited: true}
+	code, failed := c.Run(t.Context(), nil, &out, &err)
+	if code != 0 || failed != nil || !strings.HasPrefix(out.String(), "HTTP/1.1 403 ") ||
+		!strings.HasPrefix(err.String(), "kerf: blocked CONNECT \"blocked.example:443\"") {
+		t.Errorf("%d, %v, %q, %q", code, failed, out.String(), err.String())
 	}
 }
