@@ -66,6 +66,7 @@ func begin(t *testing.T, p *Program, before string, extra ...string) (text strin
 	}
 	cmd := exec.Command("/bin/sh", "-c", before+` exec "$0" "$@"`, os.Args[0], Flag)
 	cmd.ExtraFiles = []*os.File{f}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	cmd.Env = append(os.Environ(), extra...)
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
@@ -97,7 +98,8 @@ func TestLauncherTellsThatTheCommandBegins(t *testing.T) {
 		return p
 	}
 	killed := &Program{Argv: []string{"true"}}
-	killed.Call("kill", unix.SYS_KILL, killed.Keep(killed.Call("self", unix.SYS_GETPID)), int(unix.SIGKILL))
+	self := killed.Keep(killed.Call("self", unix.SYS_GETPID))
+	killed.Call("kill", unix.SYS_TGKILL, self, self, int(unix.SIGKILL)) // which takes no number for more than one, should that be wrong
 	const seek = `for f in /proc/self/fd/*; do case "$(readlink "$f")" in /memfd:program*) echo "FOUND $f";; esac; done; exit 125`
 	for name, tt := range map[string]struct {
 		program *Program
