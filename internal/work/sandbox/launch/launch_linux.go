@@ -37,7 +37,7 @@ func init() {
 // descriptor from which the word to begin is read.
 func called() (yes bool, gate int) {
 	const flag = Flag + "\x00"
-	fd, _ := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	fd, _ := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY, 0)
 	defer syscall.Close(fd)
 	var b [256]byte
 	n, _ := syscall.Read(fd, b[:])
