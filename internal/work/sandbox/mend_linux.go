@@ -6,8 +6,15 @@ import (
 )
 
 // mend names the one step after which namespaces can be made here, as far as the system
-// tells what keeps them away. file returns the text of a file, empty without it.
-func mend(file func(path string) string) string {
+// tells what keeps them away; why is what went wrong. file returns the text of a file, empty without it.
+func mend(why string, file func(path string) string) string {
+	why = strings.ToLower(why)
+	switch {
+	case strings.Contains(why, "too many open files"):
+		return "this shell lets too few files be open at once: raise that with `ulimit -n 1024`"
+	case strings.Contains(why, "resource temporarily unavailable"), strings.Contains(why, "new os thread"):
+		return "no more processes may run here: end some, or raise their number with `ulimit -u`"
+	}
 	setting := func(name string) string {
 		return strings.TrimSpace(file("/proc/sys/" + strings.ReplaceAll(name, ".", "/")))
 	}

@@ -17,9 +17,20 @@ func TestWhatIsMissingIsSaidWithTheStepThatHelps(t *testing.T) {
 			"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "0\n"},
 		"this container forbids": {"/.dockerenv": " ", "/run/.containerenv": " ", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"},
 	} {
-		got := mend(func(path string) string { return files[path] })
+		got := mend("clone: operation not permitted", func(path string) string { return files[path] })
 		if !strings.Contains(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%v: got %q, want %q", files, got, want)
+		}
+	}
+	// What a limit of the shell forbids is no fault of the container.
+	container := func(path string) string { return map[string]string{"/.dockerenv": " "}[path] }
+	for why, want := range map[string]string{
+		"kerf: /bin/sh: permission denied; bwrap: pipe2: too many open files":      "ulimit -n",
+		"bwrap: Creating new namespace failed: Resource temporarily unavailable":   "ulimit -u",
+		"kerf: runtime: failed to create new OS thread (have 2 already; errno=11)": "ulimit -u",
+	} {
+		if got := mend(why, container); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", why, got, want)
 		}
 	}
 }

@@ -85,8 +85,8 @@ func (m machine) choose(ctx context.Context, p boundary.Plan, avoid []string) (w
 		}
 		reasons = append(reasons, name+": "+reason(err))
 	}
-	return way{}, &render.UnavailableError{Reason: strings.Join(reasons, "; "),
-		Hint: mend(present)}
+	why := strings.Join(reasons, "; ")
+	return way{}, &render.UnavailableError{Reason: why, Hint: mend(why, present)}
 }
 
 func reason(err error) string {
@@ -181,7 +181,7 @@ func (w way) again(ctx context.Context, locks string) error {
 	}
 	probed.Delete(w)
 	_ = os.Remove(w.mark(locks))
-	return &render.UnavailableError{Reason: w.name + ": " + reason(err), Hint: mend(present)}
+	return &render.UnavailableError{Reason: w.name + ": " + reason(err), Hint: mend(reason(err), present)}
 }
 
 // mark is the file that stands for a success, by boot, user and program; empty where there
