@@ -2,6 +2,7 @@ package outline
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
+	"kerf/internal/text/order"
 )
 
 // errNoChain says that what is kept does not reach the beginning of the record.
@@ -258,7 +260,7 @@ func (v View) marks(t Turn) (calls map[protocol.CallID]int64, changes []int64, e
 		}
 		return l.From > t.From+v.pieces(marked), err
 	})
-	slices.Sort(changes)
+	order.By(changes, cmp.Compare)
 	return calls, changes, err
 }
 

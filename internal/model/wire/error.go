@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/model/sse"
+	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -269,7 +269,7 @@ func (x *exchange) secrets() []string {
 		}
 	}
 	// The longest first, because one may contain another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	order.By(secrets, func(a, b string) int { return len(b) - len(a) })
 	return secrets
 }
 

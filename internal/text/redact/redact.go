@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"kerf/internal/text/order"
 )
 
 // redacted stands where a secret was.
@@ -67,7 +69,7 @@ func (r *Redactor) prepare() {
 		}
 	}
 	for k, list := range r.needles {
-		slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+		order.By(list, func(a, b string) int { return len(b) - len(a) })
 		r.needles[k] = slices.Compact(list)
 	}
 	for i := range kinds {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +98,7 @@ func (c *Client) makeRoom() {
 	for p := range c.docs {
 		paths = append(paths, p)
 	}
-	slices.SortFunc(paths, func(a, b string) int { return c.docs[a].used - c.docs[b].used })
+	order.By(paths, func(a, b string) int { return c.docs[a].used - c.docs[b].used })
 	for _, p := range paths[:len(paths)/4] {
 		_ = c.close(p)
 	}

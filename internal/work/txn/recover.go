@@ -182,14 +182,15 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 			return nil, err
 		}
 	}
-	if slices.Equal(roots, w.Tree.Roots()) {
+	own := w.Tree.Roots()
+	if slices.Equal(roots, own) {
 		return w.Tree, nil
 	}
 	if len(roots) == 0 {
 		return nil, nil
 	}
-	if own := w.Tree.Roots()[0]; roots[0] == string(tx.Roots[0]) && roots[0] != own {
-		return nil, fmt.Errorf("%s is about %s, and not about %s; take it away", w.journal.Path, roots[0], own)
+	if roots[0] == string(tx.Roots[0]) && roots[0] != own[0] {
+		return nil, errors.New(w.journal.Path + " is about " + roots[0] + ", and not about " + own[0] + "; take it away")
 	}
 	return tree.Open(tree.Options{Roots: roots})
 }

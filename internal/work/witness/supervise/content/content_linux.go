@@ -385,7 +385,13 @@ func copyPart(out, in int, at, end int64) error {
 	to, from := os.NewFile(uintptr(dup(out)), "kept"), os.NewFile(uintptr(dup(in)), "file")
 	defer to.Close()
 	defer from.Close()
-	_, err := io.Copy(io.NewOffsetWriter(to, at), io.NewSectionReader(from, at, end-at))
+	_, err := from.Seek(at, io.SeekStart)
+	if err == nil {
+		_, err = to.Seek(at, io.SeekStart)
+	}
+	if err == nil {
+		_, err = io.Copy(to, io.LimitReader(from, end-at))
+	}
 	return err
 }
 
