@@ -165,7 +165,7 @@ func TestWhyNoBackendIsTaken(t *testing.T) {
 	} {
 		_, err := c.m.choose(t.Context(), c.plan, nil)
 		var unavailable *render.UnavailableError
-		if !errors.As(err, &unavailable) || unavailable.Reason != want || unavailable.Hint != mend(present) {
+		if !errors.As(err, &unavailable) || unavailable.Reason != want || unavailable.Hint != mend("", present) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
