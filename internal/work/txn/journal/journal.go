@@ -183,7 +183,8 @@ func (r *about) sound() bool {
 			return false
 		}
 		makes := o.Kind == opReplace || o.Kind == opInPlace
-		if (makes || o.Kind == opCreate) && o.Post == nil || makes && o.Pre == nil || !strings.Contains(kinds, " "+o.Kind+" ") {
+		if (makes || o.Kind == opCreate) && o.Post == nil || makes && o.Pre == nil ||
+			!strings.Contains(kinds, " "+o.Kind+" ") {
 			return false
 		}
 	}

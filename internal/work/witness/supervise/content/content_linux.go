@@ -4,7 +4,6 @@ package content
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strconv"
 	"syscall"
@@ -294,7 +293,7 @@ func (k *Keeper) copyApart(in int, name string, size int64) error {
 	}
 	defer locate.Close(out)
 	if err = unix.IoctlFileClone(out, in); err != nil {
-		if err = k.room(min(size, occupied(in))); err == nil {
+		if err = k.room(size); err == nil {
 			err = copyAll(out, in)
 		}
 	}
@@ -305,15 +304,6 @@ func (k *Keeper) copyApart(in int, name string, size int64) error {
 		_ = unix.Unlinkat(k.Dir, name, 0)
 	}
 	return err
-}
-
-// occupied is how many bytes of the disk a file takes, of which holes take none.
-func occupied(fd int) int64 {
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
-		return math.MaxInt64
-	}
-	return 512 * st.Blocks
 }
 
 // shorten cuts off what was written behind the first size bytes of a file.
@@ -339,59 +329,24 @@ func (k *Keeper) room(size int64) error {
 	return nil
 }
 
-// copyAll copies a file; its holes stay holes.
 func copyAll(out, in int) error {
-	for at := int64(0); ; {
-		begin, err := unix.Seek(in, at, unix.SEEK_DATA)
-		if err == unix.ENXIO { // a hole up to the end, or the end
-			end, err := unix.Seek(in, 0, io.SeekEnd)
-			if err == nil {
-				err = unix.Ftruncate(out, end)
-			}
-			return err
-		}
-		var end int64
-		if err == nil {
-			end, err = unix.Seek(in, begin, unix.SEEK_HOLE)
-		}
-		if err == nil {
-			err = copyPart(out, in, begin, end)
-		}
-		if err != nil {
-			return err
-		}
-		at = end
-	}
-}
-
-// copyPart copies what lies between two places of a file to the same of another one.
-func copyPart(out, in int, at, end int64) error {
-	for to := at; at < end; {
-		n, err := unix.CopyFileRange(in, &at, out, &to, int(min(end-at, 1<<30)), 0)
+	for {
+		n, err := unix.CopyFileRange(in, nil, out, nil, 1<<30, 0)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			break
 		}
-		if n == 0 { // it became shorter
+		if n == 0 {
 			return nil
 		}
-	}
-	if at == end {
-		return nil
 	}
 	// Between two kinds of file systems the bytes have to go through this process.
 	to, from := os.NewFile(uintptr(dup(out)), "kept"), os.NewFile(uintptr(dup(in)), "file")
 	defer to.Close()
 	defer from.Close()
-	_, err := from.Seek(at, io.SeekStart)
-	if err == nil {
-		_, err = to.Seek(at, io.SeekStart)
-	}
-	if err == nil {
-		_, err = io.Copy(to, io.LimitReader(from, end-at))
-	}
+	_, err := io.Copy(to, from)
 	return err
 }
 
