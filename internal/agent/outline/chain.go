@@ -2,7 +2,6 @@ package outline
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"kerf/internal/agent/rollout"
 	"kerf/internal/protocol"
-	"kerf/internal/text/order"
 )
 
 // errNoChain says that what is kept does not reach the beginning of the record.
@@ -260,7 +258,7 @@ func (v View) marks(t Turn) (calls map[protocol.CallID]int64, changes []int64, e
 		}
 		return l.From > t.From+v.pieces(marked), err
 	})
-	order.By(changes, cmp.Compare)
+	slices.Sort(changes)
 	return calls, changes, err
 }
 

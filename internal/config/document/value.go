@@ -14,8 +14,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"kerf/internal/text/order"
-
 	"kerf/internal/text/visible"
 )
 
@@ -188,14 +186,12 @@ func (v *Value) InOrder() []string {
 	if v == nil {
 		return nil
 	}
-	keys := slices.Collect(maps.Keys(v.Table))
-	order.By(keys, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(v.Table), func(a, b string) int {
 		if d := v.Table[a].From.Line - v.Table[b].From.Line; d != 0 {
 			return d
 		}
 		return strings.Compare(a, b)
 	})
-	return keys
 }
 
 // Kind names what v is, for messages.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +17,6 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/model/sse"
-	"kerf/internal/text/order"
 	"kerf/internal/text/visible"
 )
 
@@ -269,7 +269,7 @@ func (x *exchange) secrets() []string {
 		}
 	}
 	// The longest first, because one may contain another.
-	order.By(secrets, func(a, b string) int { return len(b) - len(a) })
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return secrets
 }
 

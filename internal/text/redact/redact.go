@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"kerf/internal/text/order"
 )
 
 // redacted stands where a secret was.
@@ -69,7 +67,7 @@ func (r *Redactor) prepare() {
 		}
 	}
 	for k, list := range r.needles {
-		order.By(list, func(a, b string) int { return len(b) - len(a) })
+		slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
 		r.needles[k] = slices.Compact(list)
 	}
 	for i := range kinds {

@@ -2,13 +2,11 @@ package changes
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/text/lines"
-	"kerf/internal/text/order"
 	"kerf/internal/work/ledger"
 )
 
@@ -161,9 +159,7 @@ func (w *blamer) settle(t *track, e *ledger.Entry, older []int) {
 // What is not found there was made by the merge, and stays without an origin.
 func (w *blamer) branch(t *track, e *ledger.Entry, made []int) {
 	// The oldest of them that knows the file tells what it was.
-	undone := slices.Clone(e.Undoes)
-	order.By(undone, cmp.Compare)
-	for _, seq := range undone {
+	for _, seq := range slices.Sorted(slices.Values(e.Undoes)) {
 		i, ok := w.book.at[seq]
 		if !ok {
 			continue

@@ -3,10 +3,10 @@ package changes
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"kerf/internal/text/delta"
-	"kerf/internal/text/order"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 )
@@ -18,7 +18,7 @@ func (w *inverter) fit() {
 	for p := range w.state {
 		paths = append(paths, p)
 	}
-	order.By(paths, func(a, b string) int {
+	slices.SortFunc(paths, func(a, b string) int {
 		if n := strings.Count(b, "/") - strings.Count(a, "/"); n != 0 {
 			return n // children first
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (c *Client) makeRoom() {
 	for p := range c.docs {
 		paths = append(paths, p)
 	}
-	order.By(paths, func(a, b string) int { return c.docs[a].used - c.docs[b].used })
+	slices.SortFunc(paths, func(a, b string) int { return c.docs[a].used - c.docs[b].used })
 	for _, p := range paths[:len(paths)/4] {
 		_ = c.close(p)
 	}

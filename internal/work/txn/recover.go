@@ -182,15 +182,14 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 			return nil, err
 		}
 	}
-	own := w.Tree.Roots()
-	if slices.Equal(roots, own) {
+	if slices.Equal(roots, w.Tree.Roots()) {
 		return w.Tree, nil
 	}
 	if len(roots) == 0 {
 		return nil, nil
 	}
-	if roots[0] == string(tx.Roots[0]) && roots[0] != own[0] {
-		return nil, errors.New(w.journal.Path + " is about " + roots[0] + ", and not about " + own[0] + "; take it away")
+	if own := w.Tree.Roots()[0]; roots[0] == string(tx.Roots[0]) && roots[0] != own {
+		return nil, fmt.Errorf("%s is about %s, and not about %s; take it away", w.journal.Path, roots[0], own)
 	}
 	return tree.Open(tree.Options{Roots: roots})
 }

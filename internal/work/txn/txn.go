@@ -241,11 +241,7 @@ func (w *Workspace) acquire(ctx context.Context) (release func(), err error) {
 		return nil, ctx.Err()
 	}
 	release = func() { w.turn <- struct{}{} }
-	err = os.MkdirAll(w.Dir, 0o700)
-	if err == nil {
-		err = atomicfile.Plain(w.lock.Path())
-	}
-	if err != nil {
+	if err := errors.Join(os.MkdirAll(w.Dir, 0o700), atomicfile.Plain(w.lock.Path())); err != nil {
 		release()
 		return nil, err
 	}

@@ -314,12 +314,12 @@ func (r *repository) signers() (settings []string) {
 	if err != nil {
 		return nil // there are none
 	}
-	settings = strings.Fields("-c gpg.program=gpg -c gpg.x509.program=gpgsm -c gpg.ssh.program=ssh-keygen " +
-		"-c gpg.ssh.defaultKeyCommand=")
+	settings = []string{"-c", "gpg.program=gpg", "-c", "gpg.x509.program=gpgsm", "-c", "gpg.ssh.program=ssh-keygen",
+		"-c", "gpg.ssh.defaultKeyCommand="}
 	found := strings.Split(string(out), "\x00")
 	for i := 0; i+1 < len(found); i += 2 {
-		if found[i] != "local" && found[i] != "worktree" {
-			settings = append(settings, "-c", strings.Replace(found[i+1], "\n", "=", 1))
+		if key, value, _ := strings.Cut(found[i+1], "\n"); found[i] != "local" && found[i] != "worktree" {
+			settings = append(settings, "-c", key+"="+value)
 		}
 	}
 	return settings
@@ -353,13 +353,16 @@ func (r *repository) git(dir string, env []string, input []byte, args ...string)
 	defer cancel()
 	// No hook runs, that of a changed index included, nothing that watches for changes, and nothing that
 	// fetches what is missing.
-	cmd := exec.CommandContext(ctx, program, append(append([]string{"-c", "core.hooksPath=" + os.DevNull,
-		"-c", "core.fsmonitor=false"}, r.settings...), args...)...)
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"-c", "core.hooksPath=" + os.DevNull, "-c",
+		"core.fsmonitor=false"}, r.settings, args)...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = dir, bytes.NewReader(input), time.Second
-	cmd.Env = append(append(slices.Clip(r.env), "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"), env...)
+	cmd.Env = append(append(slices.Clone(r.env), "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"), env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil && r.ctx.Err() == nil {
+			return nil, fmt.Errorf("git %s: it does not answer", args[0])
+		}
 		said := strings.TrimSpace(errs.String())
 		if said == "" {
 			said = err.Error()

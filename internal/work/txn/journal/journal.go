@@ -5,11 +5,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"kerf/internal/atomicfile"
 	"kerf/internal/pathname"
@@ -139,6 +139,9 @@ func (j *File) Lines() ([][]byte, error) {
 	return bytes.Split(data, []byte("\n")), err
 }
 
+// takeAway is what to do about a journal that is of no use.
+const takeAway = "look at the files that were to be changed, then take the journal away"
+
 // Records returns the lines of a journal up to the given format. What a torn write left is left out: what it would
 // have announced has not begun. A whole line that cannot be understood, and one that no commit writes, are
 // an error: files may be half changed, and only the journal knows.
@@ -152,10 +155,12 @@ func (j *File) Records(format int) (records [][]byte, err error) {
 		switch err := json.Unmarshal(line, &r); {
 		case err != nil && torn:
 			continue
+		case err != nil:
+			return nil, fmt.Errorf("%s: line %d is damaged; %s", j.Path, i+1, takeAway)
 		case r.V > format:
-			return nil, errors.New(j.Path + " was written by a newer Kerf, which can finish it")
-		case err != nil || r.Type == "intent" && r.ID != begun || !r.sound():
-			return nil, errors.New(j.Path + " is damaged; look at the files that were to be changed, then take it away")
+			return nil, fmt.Errorf("%s was written by a newer Kerf, which can finish it", j.Path)
+		case r.Type == "intent" && r.ID != begun || !r.sound():
+			return nil, fmt.Errorf("%s: line %d is nothing that Kerf writes; %s", j.Path, i+1, takeAway)
 		case r.Type == "begin":
 			begun = r.ID
 		}
@@ -182,20 +187,21 @@ func (r *about) sound() bool {
 		if o == nil || !clean(o.Path) || o.Tmp != "" && !(clean(o.Tmp) && tree.IsTemporary(path.Base(string(o.Tmp)))) {
 			return false
 		}
-		makes := o.Kind == opReplace || o.Kind == opInPlace
-		if (makes || o.Kind == opCreate) && o.Post == nil || makes && o.Pre == nil ||
-			!strings.Contains(kinds, " "+o.Kind+" ") {
+		switch o.Kind {
+		case "create":
+			if o.Post == nil {
+				return false
+			}
+		case "replace", "inplace":
+			if o.Pre == nil || o.Post == nil {
+				return false
+			}
+		case "remove", "linked", "mkdir", "rmdir", "chmod":
+		default:
 			return false
 		}
 	}
 	return true
 }
-
-// The kinds of steps.
-const (
-	opCreate, opReplace, opInPlace = "create", "replace", "inplace"
-
-	kinds = " create replace inplace remove linked mkdir rmdir chmod "
-)
 
 func clean(p pathname.Path) bool { return path.Clean(string(p)) == string(p) }
