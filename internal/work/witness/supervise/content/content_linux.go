@@ -329,24 +329,57 @@ func (k *Keeper) room(size int64) error {
 	return nil
 }
 
+// copyAll copies a file; its holes stay holes.
 func copyAll(out, in int) error {
-	for {
-		n, err := unix.CopyFileRange(in, nil, out, nil, 1<<30, 0)
+	for at := int64(0); ; {
+		begin, err := unix.Seek(in, at, unix.SEEK_DATA)
+		if err == unix.ENXIO { // a hole up to the end, or the end
+			end, err := unix.Seek(in, 0, io.SeekEnd)
+			if err == nil {
+				err = unix.Ftruncate(out, end)
+			}
+			return err
+		}
+		var end int64
+		if err == nil {
+			end, err = unix.Seek(in, begin, unix.SEEK_HOLE)
+		}
+		if err != nil { // a file system that does not tell
+			begin = at
+			end, err = unix.Seek(in, 0, io.SeekEnd)
+		}
+		if err == nil {
+			err = copyPart(out, in, begin, end)
+		}
+		if err != nil {
+			return err
+		}
+		at = end
+	}
+}
+
+// copyPart copies what lies between two places of a file to the same of another one.
+func copyPart(out, in int, at, end int64) error {
+	for to := at; at < end; {
+		n, err := unix.CopyFileRange(in, &at, out, &to, int(min(end-at, 1<<30)), 0)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			break
 		}
-		if n == 0 {
+		if n == 0 { // it became shorter
 			return nil
 		}
+	}
+	if at == end {
+		return nil
 	}
 	// Between two kinds of file systems the bytes have to go through this process.
 	to, from := os.NewFile(uintptr(dup(out)), "kept"), os.NewFile(uintptr(dup(in)), "file")
 	defer to.Close()
 	defer from.Close()
-	_, err := io.Copy(to, from)
+	_, err := io.Copy(io.NewOffsetWriter(to, at), io.NewSectionReader(from, at, end-at))
 	return err
 }
 
