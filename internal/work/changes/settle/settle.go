@@ -34,14 +34,18 @@ const (
 // Theirs says what the change leads to: "before the change" for an undo.
 func Conflict(way Way, c delta.Change, now *delta.Image, conflict *delta.ConflictError, theirs string) (*delta.Image,
 	string, bool) {
-	switch {
-	case way == "" || way == Skip:
+	if way == "" || way == Skip {
 		return nil, "", false
-	case len(conflict.Conflicts) > 0:
-		return lines(way, c, now, theirs)
-	case way == Ours:
+	}
+	if len(conflict.Conflicts) > 0 {
+		if next, note, ok := lines(way, c, now, theirs); ok {
+			return next, note, true
+		}
+	}
+	switch way { // as a whole: it is no text, say
+	case Ours:
 		return now, "it was changed since and stays", true
-	case way == Theirs:
+	case Theirs:
 		return c.Post, "what was changed in it since is gone", true
 	}
 	return nil, "", false
