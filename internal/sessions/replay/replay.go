@@ -18,6 +18,7 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/records"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/content"
 	"kerf/internal/work/ledger"
 )
 
@@ -100,7 +101,7 @@ type replayer struct {
 	o            Options
 	cwd, scratch string // the directory of the session, and its copy
 	top          string
-	images       changes.Images
+	images       content.Images
 	entries      []ledger.Entry    // since the session began
 	applied      map[int64]bool    // by number: entries that are in place or that calls make again
 	known        map[string]string // by path: the sum of what the record last told of a file

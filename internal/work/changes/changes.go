@@ -13,25 +13,23 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
+	"kerf/internal/work/changes/content"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/ledger/known"
 	"kerf/internal/work/store"
 )
 
-// Images gives back the bytes of an image by its sum.
-type Images interface {
-	Get(delta.Sum) ([]byte, error)
-}
-
 // Reader reads one ledger with its images. It has no state.
 type Reader struct {
 	Ledger *ledger.Ledger
-	Images Images
+	Images content.Images
 	// Base is the directory that diffs name paths relative to.
 	Base string
 	// Elsewhere finds the content that a path had where the images do not have it, and
 	// has made sure that it is that content. Nil finds nothing.
 	Elsewhere func(path string, v delta.Version) ([]byte, bool)
+	// Whole is that of the tree, see tree.Options.
+	Whole int64
 	// Fault, in tests, breaks planning in a known way.
 	Fault Fault
 }
@@ -315,18 +313,7 @@ func (r Reader) loadSet(set delta.Set) (_ delta.Set, first error) {
 	return set, first
 }
 
-func (r Reader) load(img *delta.Image) (*delta.Image, error) {
-	if img == nil || img.Loaded {
-		return img, nil
-	}
-	data, err := r.Images.Get(img.Sum)
-	if err != nil {
-		return nil, err
-	}
-	full := *img
-	full.Data, full.Loaded = data, true
-	return &full, nil
-}
+func (r Reader) load(img *delta.Image) (*delta.Image, error) { return content.Load(r.Images, img) }
 
 // Relative is path as diffs below base name it: relative to base, or absolute
 // without its first slash when it lies elsewhere.

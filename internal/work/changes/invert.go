@@ -11,11 +11,11 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/order"
+	"kerf/internal/work/changes/content"
 	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/tree"
 )
 
 // inverter takes steps back, the newest first, on a picture of the present.
@@ -217,7 +217,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	}
 	switch {
 	case now.Same(post):
-		if post != nil && !now.Loaded {
+		if post != nil && !now.Loaded && !content.Large(now, w.reader.Whole) {
 			full, err := w.load(path, now)
 			if err == nil {
 				now = full
@@ -240,20 +240,19 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	out, err := delta.Rebase(c, now)
 	if errors.Is(err, delta.ErrNotLoaded) {
 		var lost error
-		if c.Pre, lost = w.load(path, pre); lost == nil {
-			c.Post, lost = w.load(path, post)
-		}
-		if lost != nil {
+		if now, lost = w.whole(&c, now); lost != nil {
 			return nil, Missing, settle.Lost(lost)
 		}
-		out, err = delta.Rebase(c, now)
+		if out, err = delta.Rebase(c, now); errors.Is(err, delta.ErrNotLoaded) {
+			err = &delta.ConflictError{Path: path, Base: c.Pre, Ours: now, Theirs: c.Post} // too large to merge
+		}
 	}
 	if err != nil {
 		var conflict *delta.ConflictError
 		if !errors.As(err, &conflict) {
 			return nil, Conflict, err.Error()
 		}
-		if w.conflicts == settle.Theirs {
+		if w.conflicts == settle.Theirs && c.Post != nil && !c.Post.Loaded {
 			full, err := w.load(path, post)
 			if err != nil {
 				return nil, Missing, settle.Lost(err)
@@ -296,9 +295,31 @@ func (w *inverter) rebaseKind(path string, pre, post, now *delta.Image) (next *d
 	return nil, Conflict, settle.Gone(now)
 }
 
-// load is the reader's, which may also find the content that path had elsewhere.
+// whole has what takes part in a merge loaded, unless something of it is too large.
+func (w *inverter) whole(c *delta.Change, now *delta.Image) (_ *delta.Image, err error) {
+	if max(c.Pre.Size, c.Post.Size, now.Size) > content.Limit {
+		return now, nil
+	}
+	if !now.Loaded {
+		if now, err = w.look.Load(c.Path); err != nil {
+			return nil, err
+		}
+	}
+	for _, img := range []**delta.Image{&c.Pre, &c.Post} {
+		if *img, err = w.loaded(c.Path, *img, content.Limit); err != nil {
+			return nil, err
+		}
+	}
+	return now, nil
+}
+
 func (w *inverter) load(path string, img *delta.Image) (*delta.Image, error) {
-	full, err := w.reader.load(img)
+	return w.loaded(path, img, w.reader.Whole)
+}
+
+// loaded is content.Ready, but may also find the content that path had elsewhere.
+func (w *inverter) loaded(path string, img *delta.Image, whole int64) (*delta.Image, error) {
+	full, err := content.Ready(w.reader.Images, img, whole)
 	if err == nil || w.reader.Elsewhere == nil || img == nil {
 		return full, err
 	}
@@ -331,9 +352,6 @@ func (w *inverter) place(path string, known *delta.Image) (*place, bool) {
 			pl.was, pl.is = nil, nil
 		case errors.Is(err, present.ErrShut):
 			pl.was, pl.is = known, known
-		case errors.As(err, new(*tree.TooLargeError)):
-			w.note(path, Missing, "it is larger than 1 GiB and stays as it is")
-			return nil, false
 		case err != nil:
 			w.note(path, Conflict, err.Error())
 			return nil, false
@@ -420,12 +438,6 @@ func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
 	p.Set = append(p.Set, c)
 }
 
-// onlyDirectory reports whether nothing but a directory comes, goes or changes.
-func (pl *place) onlyDirectory() bool {
-	return (present.IsDir(pl.was) || present.IsDir(pl.is)) &&
-		(pl.was == nil || present.IsDir(pl.was)) && (pl.is == nil || present.IsDir(pl.is))
-}
-
 // told are the outcomes to tell. A directory is told of when nothing in it is.
 func (w *inverter) told() []FilePlan {
 	above := map[string]bool{}
@@ -436,7 +448,7 @@ func (w *inverter) told() []FilePlan {
 	}
 	files := make([]FilePlan, 0, len(w.files))
 	for p, f := range w.files {
-		if pl := w.state[p]; pl != nil && !given(f) && pl.onlyDirectory() {
+		if pl := w.state[p]; pl != nil && !given(f) && present.OnlyDir(pl.was, pl.is) {
 			if above[p] && (pl.was == nil || pl.is == nil || f.Outcome == Unchanged) {
 				continue
 			}

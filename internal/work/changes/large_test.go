@@ -54,4 +54,6 @@ func TestDiffOfWhatIsNotKept(t *testing.T) {
 
 type damaged struct{}
 
+func (damaged) Verify(delta.Sum) error { return fmt.Errorf("x: %w", store.ErrDamaged) }
+
 func (damaged) Get(delta.Sum) ([]byte, error) { return nil, fmt.Errorf("x: %w", store.ErrDamaged) }

@@ -22,7 +22,6 @@ import (
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/tree"
 )
 
 func TestMain(m *testing.M) {
@@ -50,13 +49,17 @@ type world struct {
 	words   int
 	fault   Fault
 	alone   bool // nobody but Kerf changes anything
-	merges  int
+	whole   int64
+	// verified are the contents that the store has and nobody should load.
+	verified map[delta.Sum]bool
+	merges   int
 	// followed counts files that were changed where others had moved them without a word.
 	followed int
 }
 
 func newWorld(draw source, fault Fault, alone bool) *world {
-	w := &world{draw: draw, files: map[string]*delta.Image{}, images: map[delta.Sum][]byte{}, fault: fault, alone: alone}
+	w := &world{draw: draw, files: map[string]*delta.Image{}, images: map[delta.Sum][]byte{}, fault: fault, alone: alone,
+		whole: int64(40 * draw(2)), verified: map[delta.Sum]bool{}}
 	for _, p := range []string{"/w/a", "/w/b"} {
 		w.files[p] = w.keep(delta.NewFile([]byte("one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"), 0o644))
 	}
@@ -71,16 +74,33 @@ func (w *world) Get(sum delta.Sum) ([]byte, error) {
 	return nil, errors.New("no such image")
 }
 
+func (w *world) Verify(sum delta.Sum) error {
+	if w.verified[sum] {
+		return nil
+	}
+	_, err := w.Get(sum)
+	return err
+}
+
 func (w *world) keep(i *delta.Image) *delta.Image {
-	if i != nil {
+	if i != nil && i.Loaded {
 		w.images[i.Sum] = i.Data
+	} else if data, ok := w.images[i.At().Sum]; ok {
+		i = &delta.Image{Version: i.Version, Data: data, Loaded: true}
 	}
 	return i
 }
 
 func (w *world) look() present.Look {
 	return present.Look{
-		At:    func(path string) (*delta.Image, error) { return w.files[path], nil },
+		At: func(path string) (*delta.Image, error) {
+			img := w.files[path]
+			if w.whole > 0 && img != nil && img.Size > w.whole {
+				return &delta.Image{Version: img.Version}, nil
+			}
+			return img, nil
+		},
+		Load:  func(path string) (*delta.Image, error) { return w.files[path], nil },
 		Names: func(string) ([]string, error) { return nil, nil },
 		Moved: w.like,
 	}
@@ -107,7 +127,7 @@ func (w *world) like(s moved.Search) string {
 	return found
 }
 
-func (w *world) reader() Reader { return Reader{Images: w, Base: "/w", Fault: w.fault} }
+func (w *world) reader() Reader { return Reader{Images: w, Base: "/w", Fault: w.fault, Whole: w.whole} }
 
 // commit applies a set as txn does: wholly, or not at all when something is not as
 // the set was made for.
@@ -593,38 +613,55 @@ func TestWhatCameBackStays(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsTooLargeStays: what a command made of more than 1 GiB is named, and keeps nothing
-// else from being taken back.
-func TestAFileThatIsTooLargeStays(t *testing.T) {
-	w := newWorld(func(int) int { return 0 }, NoFault, true)
-	huge := &delta.Image{Version: delta.Version{Kind: delta.File, Mode: 0o644, Size: 2 << 30, Sum: delta.SumOf([]byte("huge"))}}
+// TestALargeFileIsTakenBack: what is larger than the world has whole is taken back like all else, and
+// no content of it is loaded. A merge loads it, up to a limit.
+func TestALargeFileIsTakenBack(t *testing.T) {
+	large := func(name string, size int64) *delta.Image {
+		return &delta.Image{Version: delta.Version{Kind: delta.File, Mode: 0o644, Size: size, Sum: delta.SumOf([]byte(name))}}
+	}
+	huge, other, third := large("huge", 2<<30), large("other", 2<<30), large("third", 2<<30)
 	after := delta.NewFile([]byte("after\n"), 0o644)
-	before := w.files["/w/a"]
-	undo := func() *Plan {
-		look := w.look()
-		look.At = func(p string) (*delta.Image, error) {
-			if w.files[p] == huge {
-				return nil, &tree.TooLargeError{Path: p, Size: huge.Size, Limit: 1 << 30}
-			}
-			return w.files[p], nil
+	for name, c := range map[string]struct {
+		pre, post, now *delta.Image
+		lost           bool
+		way            settle.Way
+		want           FilePlan
+		becomes        *delta.Image
+	}{
+		"made":              {nil, huge, huge, false, "", FilePlan{Outcome: Restored, Removed: true}, nil},
+		"gone":              {huge, nil, nil, false, "", FilePlan{Outcome: Restored}, huge},
+		"gone, not kept":    {huge, nil, nil, true, "", FilePlan{Outcome: Missing, Note: "its earlier content was not kept"}, nil},
+		"changed":           {huge, other, other, false, "", FilePlan{Outcome: Restored}, huge},
+		"another mode":      {huge, other, other.WithMode(0o600), false, "", FilePlan{Outcome: Merged, Note: laterKept}, huge.WithMode(0o600)},
+		"was so already":    {huge, other, huge, false, "", FilePlan{Outcome: Unchanged}, nil},
+		"changed since":     {huge, other, third, false, "", FilePlan{Outcome: Conflict, Note: "it was changed since in a way that cannot be merged"}, nil},
+		"changed, ours":     {huge, other, third, false, settle.Ours, FilePlan{Outcome: Unchanged}, nil},
+		"changed, theirs":   {huge, other, third, false, settle.Theirs, FilePlan{Outcome: Merged, Note: "what was changed in it since is gone"}, huge},
+		"made from a small": {after, huge, huge, false, "", FilePlan{Outcome: Restored}, after},
+	} {
+		w := newWorld(func(int) int { return 0 }, NoFault, true)
+		w.keep(after)
+		delete(w.files, "/w/a")
+		if w.files["/w/huge"] = c.pre; c.pre == nil {
+			delete(w.files, "/w/huge")
 		}
-		p, err := w.reader().plan(newBook(w.entries), Choice{}, look)
+		for _, i := range []*delta.Image{huge, other, third} {
+			w.verified[i.Sum] = !c.lost
+		}
+		_ = w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, delta.Set{{Path: "/w/huge", Pre: c.pre, Post: c.post}})
+		if w.files["/w/huge"] = c.now; c.now == nil {
+			delete(w.files, "/w/huge")
+		}
+		p, err := w.reader().plan(newBook(w.entries), Choice{Conflicts: c.way}, w.look())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p
-	}
-	_ = w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, delta.Set{
-		{Path: "/w/a", Pre: before, Post: after}, {Path: "/w/huge", Post: huge}})
-	p := undo()
-	want := []FilePlan{{Path: "/w/a", Outcome: Restored},
-		{Path: "/w/huge", Outcome: Missing, Note: "it is larger than 1 GiB and stays as it is"}}
-	if diff := cmp.Diff(want, p.Files); diff != "" || p.Problem != "" || len(p.Set) != 1 || p.Set[0].Path != "/w/a" {
-		t.Errorf("%q, %v\n%s", p.Problem, p.Set, diff)
-	}
-	w = newWorld(func(int) int { return 0 }, NoFault, true)
-	_ = w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, delta.Set{{Path: "/w/huge", Post: huge}})
-	if p = undo(); p.Problem != "none of it can be brought back: /w/huge (it is larger than 1 GiB and stays as it is)" {
-		t.Errorf("%q", p.Problem)
+		c.want.Path = "/w/huge"
+		if diff := cmp.Diff([]FilePlan{c.want}, p.Files); diff != "" {
+			t.Errorf("%s: %q\n%s", name, p.Problem, diff)
+		}
+		if is := len(p.Set) > 0; is != (c.becomes != nil || c.want.Removed) || is && !p.Set[0].Post.Same(c.becomes) {
+			t.Errorf("%s: %+v", name, p.Set)
+		}
 	}
 }

@@ -92,6 +92,7 @@ func TestAllOfTheLastTurnIsTold(t *testing.T) {
 type unkept struct{}
 
 func (unkept) Get(delta.Sum) ([]byte, error) { return nil, store.ErrNotFound }
+func (unkept) Verify(delta.Sum) error        { return store.ErrNotFound }
 
 // TestTheLastTurnIsReadAlone: what it takes to tell of it does not grow with what was done before.
 func TestTheLastTurnIsReadAlone(t *testing.T) {
@@ -160,6 +161,8 @@ func (g gives) Get(sum delta.Sum) ([]byte, error) {
 	}
 	return g.images[sum].Data, nil
 }
+
+func (g gives) Verify(delta.Sum) error { return g.err }
 
 // TestTheLogLeavesOutWhatTellsNothing: the end of a command is told where something comes with it.
 func TestTheLogLeavesOutWhatTellsNothing(t *testing.T) {

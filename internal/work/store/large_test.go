@@ -427,3 +427,46 @@ func openStore(t *testing.T) *Store {
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
+
+// TestZeroesComeBackAsHoles: a content comes back as it was, whatever lies between its zeroes, and these take
+// little of the disk.
+func TestZeroesComeBackAsHoles(t *testing.T) {
+	s := openStore(t)
+	for name, parts := range map[string][]int{ // zeroes and other bytes, by turns
+		"nothing": nil, "zeroes": {8 << 20}, "few": {100}, "begins": {4 << 20, 1}, "ends": {0, 3, 8 << 20},
+		"between": {0, 5, 4 << 20, 100_000, 4 << 20, 7}, "dense": {0, 3 << 20},
+	} {
+		var data []byte
+		for i, n := range parts {
+			part := make([]byte, n)
+			if i%2 == 1 {
+				part = bytes.ReplaceAll(incompressible(n), []byte{0}, []byte{1})
+			}
+			data = append(data, part...)
+		}
+		kept, err := s.PutFile(Source{File: fileOf(t, data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := fileOf(t, nil)
+		if err := s.CopyTo(kept.Sum, to); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(to.Name()); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d bytes came back, of %d, or others: %v", name, len(got), len(data), err)
+		}
+		st, err := to.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		full := 0
+		for i, n := range parts {
+			if i%2 == 1 {
+				full += n
+			}
+		}
+		if used, id := onDisk(st); id != (inode{}) && used > int64(full+3*chunk) {
+			t.Errorf("%s: %d bytes of the disk for %d", name, used, full)
+		}
+	}
+}

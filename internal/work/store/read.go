@@ -47,9 +47,32 @@ func (s *Store) CopyTo(sum delta.Sum, f *os.File) error {
 		return err
 	}
 	defer r.Close()
-	_, err = io.CopyBuffer(onlyWriter{f}, r, make([]byte, chunk))
+	w := sparse{f: f}
+	if _, err = io.CopyBuffer(&w, r, make([]byte, chunk)); err == nil {
+		err = f.Truncate(w.at)
+	}
 	return err
 }
+
+// sparse writes to an empty file, and leaves holes where there are only zeroes.
+type sparse struct {
+	f  *os.File
+	at int64
+}
+
+// leastHole is the size in bytes of the smallest hole: a block of most file systems.
+const leastHole = 4 << 10
+
+func (s *sparse) Write(p []byte) (n int, err error) {
+	n = len(p)
+	if n < leastHole || n > chunk || !bytes.Equal(p, zeroes[:n]) {
+		n, err = s.f.WriteAt(p, s.at)
+	}
+	s.at += int64(n)
+	return n, err
+}
+
+var zeroes [chunk]byte
 
 // Verify reads the content with the given sum and checks it. It fails with ErrNotFound
 // or ErrDamaged.

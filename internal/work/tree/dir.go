@@ -1,9 +1,11 @@
 package tree
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -115,6 +117,16 @@ type StageOptions struct {
 	Exact bool
 	// Durable flushes the content.
 	Durable bool
+	// From has the contents of images that are not loaded.
+	From Contents
+}
+
+// Contents has the contents of images that are not loaded, as *store.Store does.
+type Contents interface {
+	// Open returns a reader that fails where the content is not what its sum says.
+	Open(delta.Sum) (io.ReadCloser, error)
+	// CopyTo writes a content to an empty file.
+	CopyTo(delta.Sum, *os.File) error
 }
 
 // Stage makes name, which must not exist, with the content of img, and returns its
@@ -142,7 +154,7 @@ func (d *Dir) Stage(name string, img *delta.Image, o StageOptions) (Signature, e
 	if err != nil {
 		return Signature{}, err
 	}
-	sig, err := n.fill(img.Data)
+	sig, err := n.fill(img)
 	return sig, errors.Join(err, n.f.Close())
 }
 
@@ -157,8 +169,13 @@ type newFile struct {
 	plain bool // it needs no more than content and mode
 }
 
-func (n *newFile) fill(data []byte) (sig Signature, err error) {
-	err = n.d.call("write", n.name, func() error { return n.f.WriteAll(data) })
+func (n *newFile) fill(img *delta.Image) (sig Signature, err error) {
+	err = n.d.call("write", n.name, func() error {
+		if img.Loaded {
+			return n.f.WriteAll(img.Data)
+		}
+		return n.f.Lend(func(f *os.File) error { return n.o.From.CopyTo(img.Sum, f) })
+	})
 	if err == nil && n.o.Like != "" && !n.plain {
 		err = n.d.call("meta", n.name, func() error { return n.d.h.CopyMeta(n.f, n.o.Like) })
 	}
@@ -182,8 +199,8 @@ var ErrChanged = errors.New("written by somebody else at the same time")
 // WriteInPlace replaces the content of the file name without giving it a new inode.
 // A crash may leave a mixture; the caller's journal mends it. With seen, which may be
 // nil, it writes only while nobody else does, and fails with ErrChanged otherwise;
-// what the other wrote stays.
-func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool) (err error) {
+// what the other wrote stays. From has the content if img is not loaded.
+func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool, from Contents) (err error) {
 	f, err := d.h.OpenWrite(name)
 	if err != nil {
 		return d.named("open", name, err)
@@ -194,10 +211,15 @@ func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable b
 		return err
 	}
 	half := len(img.Data) / 2 // two calls, so that fault tests can stop between them
-	size := int64(len(img.Data))
 	w.step("write", func() error { _, err := f.WriteAt(img.Data[:half], 0); return err })
-	w.step("write", func() error { _, err := f.WriteAt(img.Data[half:], int64(half)); return err })
-	w.step("truncate", func() error { return f.Truncate(size) })
+	w.step("write", func() error {
+		if !img.Loaded {
+			return copyFrom(from, img.Sum, f)
+		}
+		_, err := f.WriteAt(img.Data[half:], int64(half))
+		return err
+	})
+	w.step("truncate", func() error { return f.Truncate(img.Size) })
 	if perm := fs.FileMode(img.Mode) & fs.ModePerm; perm != w.mode.Perm() {
 		w.step("chmod", func() error { return f.Chmod(perm) })
 	}
@@ -205,6 +227,17 @@ func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable b
 		w.step("sync", f.Sync)
 	}
 	return w.err
+}
+
+// copyFrom writes a content to the beginning of f.
+func copyFrom(from Contents, sum delta.Sum, f *os.File) error {
+	r, err := from.Open(sum)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(f, r)
+	return err
 }
 
 // inPlace is a write in place under way. After an error its steps do nothing.
@@ -365,6 +398,16 @@ func (d *Dir) SyncFile(name string) error {
 // errors.ErrUnsupported where the system does not promise that.
 func (d *Dir) SyncAll() error { return d.call("syncall", "", d.h.SyncAll) }
 
+// Lend gives the regular file name, open for reading, to use, which does not keep it.
+func (d *Dir) Lend(name string, use func(*os.File) error) error {
+	f, err := d.h.OpenRead(name)
+	if err != nil {
+		return d.named("open", name, err)
+	}
+	defer f.Close()
+	return f.Lend(use)
+}
+
 // Holds reports whether name is a regular file with exactly the content and the mode
 // of img, or the same link.
 func (d *Dir) Holds(name string, img delta.Version) (bool, error) {
@@ -407,38 +450,76 @@ func (d *Dir) Unchanged(name string, e *Entry) (bool, error) {
 }
 
 // Torn reports whether name may be what an interrupted write in place of post over
-// pre left: every byte comes from one of them.
-func (d *Dir) Torn(name string, pre, post *delta.Image) (bool, error) {
-	limit := max(pre.Size, post.Size)
-	e, err := d.Look(name, max(limit, 1))
-	var large *TooLargeError
-	if errors.As(err, &large) {
+// pre left: every byte comes from one of them. A hole behind the end of one reads as zero.
+// From has the contents that are not loaded.
+func (d *Dir) Torn(name string, pre, post *delta.Image, from Contents) (bool, error) {
+	st, err := d.h.Lstat(name)
+	switch {
+	case isAbsent(err):
+		return false, nil
+	case err != nil:
+		return false, d.named("stat", name, err)
+	case st.Mode.IsDir():
+		return false, fmt.Errorf("%s: %w", d.at(name), ErrDirectory)
+	case !st.Mode.IsRegular():
 		return false, nil
 	}
-	if err != nil || e == nil || e.Image.Kind != delta.File {
-		return false, err
+	f, err := d.h.OpenRead(name)
+	if err != nil {
+		return false, d.named("open", name, err)
 	}
-	got := e.Image.Data
-	if bytes.Equal(got, pre.Data) || bytes.Equal(got, post.Data) {
-		return true, nil
+	defer f.Close()
+	m := mixture{of: [2]*delta.Image{pre, post}}
+	for i, img := range m.of {
+		r, err := reader(img, from)
+		if err != nil {
+			return false, err
+		}
+		defer r.Close()
+		m.from[i] = bufio.NewReaderSize(r, hashAhead)
 	}
-	if int64(len(got)) < min(pre.Size, post.Size) {
-		return false, nil
+	return m.is(bufio.NewReaderSize(f, hashAhead))
+}
+
+// reader reads the content of img.
+func reader(img *delta.Image, from Contents) (io.ReadCloser, error) {
+	if img.Loaded {
+		return io.NopCloser(bytes.NewReader(img.Data)), nil
 	}
-	for i, c := range got {
-		if !byteAt(pre.Data, i, c) && !byteAt(post.Data, i, c) {
+	return from.Open(img.Sum)
+}
+
+// mixture is of what a file may be a mixture.
+type mixture struct {
+	of   [2]*delta.Image
+	from [2]*bufio.Reader
+}
+
+// is reports whether got may be one.
+func (m *mixture) is(got *bufio.Reader) (bool, error) {
+	whole := [2]bool{true, true} // it begins with all of this one so far
+	for size := int64(0); ; size++ {
+		c, err := got.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return whole[0] && size == m.of[0].Size || whole[1] && size == m.of[1].Size ||
+				size >= min(m.of[0].Size, m.of[1].Size), nil
+		}
+		if err != nil {
+			return false, err
+		}
+		found := false
+		for i, r := range m.from {
+			b, err := r.ReadByte()
+			if err != nil && !errors.Is(err, io.EOF) {
+				return false, err
+			}
+			whole[i] = whole[i] && b == c
+			found = found || b == c
+		}
+		if !found || size >= max(m.of[0].Size, m.of[1].Size) {
 			return false, nil
 		}
 	}
-	return true, nil
-}
-
-// byteAt reports whether b has c at i; a hole after its end reads as zero.
-func byteAt(b []byte, i int, c byte) bool {
-	if i < len(b) {
-		return b[i] == c
-	}
-	return c == 0
 }
 
 func (d *Dir) at(name string) string { return join(d.path, name) }

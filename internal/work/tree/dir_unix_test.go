@@ -220,7 +220,7 @@ func TestWriteInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.WriteInPlace("a", delta.NewFile([]byte(c.new), c.mode), seen, c.durable); err != nil {
+		if err := d.WriteInPlace("a", delta.NewFile([]byte(c.new), c.mode), seen, c.durable, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		want := fmt.Sprintf("%v %s", fs.FileMode(c.mode), c.new)
@@ -233,13 +233,13 @@ func TestWriteInPlace(t *testing.T) {
 	}
 	w := newWatched(t)
 	d := w.open(nil)
-	if err := d.WriteInPlace("none", delta.NewFile(nil, 0o600), nil, true); !errors.Is(err, fs.ErrNotExist) {
+	if err := d.WriteInPlace("none", delta.NewFile(nil, 0o600), nil, true, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if err := os.Symlink("elsewhere", w.at("l")); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.WriteInPlace("l", delta.NewFile(nil, 0o600), nil, true); err == nil {
+	if err := d.WriteInPlace("l", delta.NewFile(nil, 0o600), nil, true, nil); err == nil {
 		t.Error("it follows a link")
 	}
 }
@@ -287,7 +287,7 @@ func TestWriteInPlaceStopsForOthers(t *testing.T) {
 				if !guard {
 					seen = nil
 				}
-				err = d.WriteInPlace("a", delta.NewFile([]byte("new"), 0o600), seen, true)
+				err = d.WriteInPlace("a", delta.NewFile([]byte("new"), 0o600), seen, true, nil)
 				if guard != errors.Is(err, ErrChanged) || !guard && err != nil {
 					t.Errorf("somebody %s before step %d (guarded: %v): %v", name, k, guard, err)
 				}
@@ -319,11 +319,11 @@ func TestACutWriteInPlaceIsKnown(t *testing.T) {
 			}
 			return nil
 		})
-		err := d.WriteInPlace("a", post, nil, true)
+		err := d.WriteInPlace("a", post, nil, true, nil)
 		if !errors.Is(err, dead) || len(w.calls) != k {
 			r.Fatalf("step %d: %v, %v", k, w.calls, err)
 		}
-		if torn, err := d.Torn("a", pre, post); err != nil || !torn {
+		if torn, err := d.Torn("a", pre, post, nil); err != nil || !torn {
 			r.Fatalf("step %d: %s is no mixture: %v", k, w.has()["a"], err)
 		}
 	})
@@ -335,7 +335,7 @@ func tornTwin(got, pre, post []byte) bool {
 	if bytes.Equal(got, pre) || bytes.Equal(got, post) {
 		return true
 	}
-	if len(got) < min(len(pre), len(post)) || len(got) > max(len(pre), len(post), 1) {
+	if len(got) < min(len(pre), len(post)) || len(got) > max(len(pre), len(post)) {
 		return false
 	}
 	padded := func(b []byte) []byte { return append(slices.Clone(b), make([]byte, len(got))...) }
@@ -356,7 +356,7 @@ func TestTorn(t *testing.T) {
 		letters := rapid.SliceOfN(rapid.SampledFrom([]byte("ab\x00")), 0, 4)
 		got, pre, post := letters.Draw(r, "got"), letters.Draw(r, "pre"), letters.Draw(r, "post")
 		w.write("a", string(got), 0o600)
-		torn, err := d.Torn("a", delta.NewFile(pre, 0o600), delta.NewFile(post, 0o600))
+		torn, err := d.Torn("a", delta.NewFile(pre, 0o600), delta.NewFile(post, 0o600), nil)
 		if want := tornTwin(got, pre, post); err != nil || torn != want {
 			r.Fatalf("%q may be of %q and %q: %v, not %v: %v", got, pre, post, torn, want, err)
 		}
@@ -372,14 +372,14 @@ func TestTorn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"none", "l"} {
-		if torn, err := d.Torn(name, a, a); torn || err != nil {
+		if torn, err := d.Torn(name, a, a, nil); torn || err != nil {
 			t.Errorf("%s may be torn: %v, %v", name, torn, err)
 		}
 	}
 	if err := os.Mkdir(w.at("dir"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if torn, err := d.Torn("dir", a, a); torn || !errors.Is(err, ErrDirectory) {
+	if torn, err := d.Torn("dir", a, a, nil); torn || !errors.Is(err, ErrDirectory) {
 		t.Errorf("a directory may be torn: %v, %v", torn, err)
 	}
 }

@@ -21,7 +21,8 @@ import (
 type Signature = handle.Signature
 
 // Read returns the state of the file that path stands for, following links inside
-// the roots; nil when nothing is there. A limit above 0 bounds the size in bytes. It
+// the roots; nil when nothing is there. A limit above 0 bounds the size in bytes; without
+// one, the content of a file that is larger than Whole is not loaded. It
 // never blocks on what it opens. Errors are ErrDirectory, *SpecialError,
 // *TooLargeError, *OutsideError, *LinkError, or those of the system.
 func (t *Tree) Read(path string, limit int64) (*delta.Image, error) {
@@ -128,13 +129,17 @@ func (d *Dir) Look(name string, limit int64) (*Entry, error) {
 
 // LookFor is Look for a name that is likely to hold img, which may be nil. If it does,
 // the bytes are compared with those of img, and img is what the entry has: no memory
-// is taken and no sum made.
+// is taken and no sum made. If img is not loaded, what is larger than Whole is not, either.
 func (d *Dir) LookFor(name string, limit int64, img *delta.Image) (*Entry, error) {
+	want := wanted{limit: limit, whole: limit, img: img}
 	if limit <= 0 {
-		limit = math.MaxInt64 - 1
+		want.limit = math.MaxInt64 - 1
+	}
+	if limit <= 0 || img != nil && !img.Loaded {
+		want.whole = d.t.whole
 	}
 	for try := 0; ; try++ {
-		e, err := d.lookOnce(name, limit, img)
+		e, err := d.lookOnce(name, want)
 		if isAbsent(err) {
 			return nil, nil
 		}
@@ -144,8 +149,15 @@ func (d *Dir) LookFor(name string, limit int64, img *delta.Image) (*Entry, error
 	}
 }
 
-// Known is Look for a name that is expected to hold img, whose bytes are loaded. With
-// one call it finds out whether that is certain from what was read before.
+// wanted says what to read of a file.
+type wanted struct {
+	limit int64        // the size of the largest file that is read at all
+	whole int64        // and that of the largest one whose content is loaded
+	img   *delta.Image // what the file is likely to hold, or nil
+}
+
+// Known is Look for a name that is expected to hold img, which is loaded or larger than Whole.
+// With one call it finds out whether that is certain from what was read before.
 func (d *Dir) Known(name string, img *delta.Image) (*Entry, bool) {
 	st, err := d.h.Lstat(name)
 	if err != nil {
@@ -164,7 +176,7 @@ func entryOf(s handle.Stat) *Entry {
 	return &Entry{Sig: s.Signature, InPlace: s.InPlace(), Links: s.Nlink > 1, Own: s.MayWrite(), own: s.Own()}
 }
 
-func (d *Dir) lookOnce(name string, limit int64, img *delta.Image) (*Entry, error) {
+func (d *Dir) lookOnce(name string, want wanted) (*Entry, error) {
 	st, err := d.h.Lstat(name)
 	if err != nil {
 		return nil, d.named("stat", name, err)
@@ -172,7 +184,7 @@ func (d *Dir) lookOnce(name string, limit int64, img *delta.Image) (*Entry, erro
 	e := entryOf(st)
 	switch {
 	case st.Mode.IsRegular():
-		return e, d.readFile(name, limit, img, e)
+		return e, d.readFile(name, want, e)
 	case st.Mode&fs.ModeSymlink != 0:
 		target, err := d.h.Readlink(name)
 		e.Image, e.stable = delta.NewSymlink(target), true
@@ -183,9 +195,9 @@ func (d *Dir) lookOnce(name string, limit int64, img *delta.Image) (*Entry, erro
 	return nil, &SpecialError{d.at(name), special(st.Mode)}
 }
 
-func (d *Dir) readFile(name string, limit int64, img *delta.Image, e *Entry) error {
-	if e.Sig.Size > limit {
-		return &TooLargeError{d.at(name), e.Sig.Size, limit}
+func (d *Dir) readFile(name string, want wanted, e *Entry) error {
+	if e.Sig.Size > want.limit {
+		return &TooLargeError{d.at(name), e.Sig.Size, want.limit}
 	}
 	f, err := d.h.OpenRead(name)
 	if err != nil {
@@ -207,10 +219,11 @@ func (d *Dir) readFile(name string, limit int64, img *delta.Image, e *Entry) err
 		return &SpecialError{d.at(name), "kernel file"}
 	}
 	perm := uint32(st.Mode.Perm())
+	img := want.img
 	if !holds(f, st.Size, perm, img) {
-		if img, err = readImage(f, st.Size, limit, perm); err != nil {
+		if img, err = want.read(f, st.Size, perm); err != nil {
 			if errors.Is(err, errMore) {
-				return &TooLargeError{d.at(name), img.Size, limit}
+				return &TooLargeError{d.at(name), img.Size, want.limit}
 			}
 			return d.named("read", name, err)
 		}
@@ -266,6 +279,36 @@ var errMore = errors.New("more than the limit")
 
 // hashAhead is how much of a file is read before its sum is begun, beside the reading.
 const hashAhead = 256 << 10
+
+// read returns what the file holds, loaded if it is not larger than want.whole. With errMore the
+// size of the image is what was read.
+func (want wanted) read(f handle.File, size int64, perm uint32) (*delta.Image, error) {
+	if size <= want.whole {
+		img, err := readImage(f, size, min(want.limit, want.whole), perm)
+		if !errors.Is(err, errMore) || want.whole >= want.limit {
+			return img, err
+		}
+		if err := f.Rewind(); err != nil { // it has grown
+			return img, err
+		}
+	}
+	img := &delta.Image{Version: delta.Version{Kind: delta.File, Mode: perm}}
+	h, buf := sha256.New(), make([]byte, hashAhead)
+	for {
+		n, err := f.Read(buf)
+		h.Write(buf[:n])
+		img.Size += int64(n)
+		switch {
+		case img.Size > want.limit:
+			return img, errMore
+		case errors.Is(err, io.EOF):
+			h.Sum(img.Sum[:0])
+			return img, nil
+		case err != nil:
+			return img, err
+		}
+	}
+}
 
 // readImage reads at most limit bytes. The size is only a hint: the file may grow. With
 // errMore the size of the image is what was read.

@@ -64,7 +64,7 @@ func TestWhatIsReadIsSignedAsItIs(t *testing.T) {
 		if err := change(file); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.readFile("f", 100, nil, e); err != nil {
+		if err := d.readFile("f", wanted{limit: 100, whole: 100}, e); err != nil {
 			t.Fatal(err)
 		}
 		want, err := os.ReadFile(file)
@@ -98,7 +98,7 @@ func TestAFileThatStaysIsReadOnce(t *testing.T) {
 			}
 		})
 	}
-	once := takes(func() (*Entry, error) { return d.lookOnce("f", 100, nil) })
+	once := takes(func() (*Entry, error) { return d.lookOnce("f", wanted{limit: 100, whole: 100}) })
 	if all := takes(func() (*Entry, error) { return d.Look("f", 100) }); all > once+once/2 {
 		t.Errorf("it takes %v allocations, reading it once %v", all, once)
 	}

@@ -12,6 +12,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,6 +27,9 @@ import (
 	"kerf/internal/work/tree/handle"
 )
 
+// Whole is what Options.Whole is if nothing is said.
+const Whole = 256 << 20
+
 // Options say what a tree may reach.
 type Options struct {
 	// Roots are absolute, existing directories. The first one is where paths are cut
@@ -35,6 +39,9 @@ type Options struct {
 	Cwd string
 	// Boundary says what may be read and written below the roots; nil for everything.
 	Boundary Boundary
+	// Whole is the size in bytes of the largest file whose content is loaded, unless somebody
+	// asks for a larger one; the constant if 0.
+	Whole int64
 	// Before, when not nil, is asked before each call that changes the disk, and its
 	// error becomes the call's. It exists for fault tests.
 	Before func(op, path string) error
@@ -53,6 +60,7 @@ type Tree struct {
 	roots    []root // the longest path first
 	first    string
 	cwd      string
+	whole    int64
 	boundary Boundary
 	before   func(op, path string) error
 	known    *cache
@@ -71,7 +79,7 @@ func Open(o Options) (*Tree, error) {
 	if len(o.Roots) == 0 {
 		return nil, errors.New("open tree: no roots")
 	}
-	t := &Tree{boundary: o.Boundary, before: o.Before, cwd: o.Cwd}
+	t := &Tree{boundary: o.Boundary, before: o.Before, cwd: o.Cwd, whole: cmp.Or(o.Whole, Whole)}
 	for _, given := range o.Roots {
 		r, err := openRoot(given)
 		if err != nil {
@@ -110,6 +118,9 @@ func openRoot(given string) (root, error) {
 	}
 	return root{clean(real), clean(given)}, nil
 }
+
+// Whole is the option of this name.
+func (t *Tree) Whole() int64 { return t.whole }
 
 // Roots returns the canonical roots, the first one first.
 func (t *Tree) Roots() []string {

@@ -19,6 +19,7 @@ import (
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/txn/contents"
 )
 
 // flushesAtOnce bounds the files that are flushed at the same time; the kernel flushes
@@ -185,18 +186,21 @@ func (j *job) begin(ops []*op) error {
 // stage runs the slow part of prepare, several files at a time.
 func (j *job) stage() error {
 	defer j.hold()()
-	var contents []store.Content
+	var loaded []store.Content
 	var tasks []func() error
 	for _, o := range j.ops {
 		if !o.isChange() {
 			continue
 		}
-		contents = append(contents, o.contents()...)
+		loaded = append(loaded, contents.Of(o.change())...)
+		if o.pre != nil && !o.pre.Loaded || o.post != nil && !o.post.Loaded {
+			tasks = append(tasks, func() error { return j.keep(o) })
+		}
 		if o.Kind == opCreate || o.Kind == opReplace {
 			tasks = append(tasks, func() error { return j.stageOne(o) })
 		}
 	}
-	put := func() error { return j.w.Store.PutAll(contents, j.w.Durable) }
+	put := func() error { return j.w.Store.PutAll(loaded, j.w.Durable) }
 	tasks = order.Insert(tasks, 0, put)
 	if j.w.Durable && !j.many() {
 		return j.w.together(tasks, flushesAtOnce)
@@ -204,18 +208,21 @@ func (j *job) stage() error {
 	return j.w.together(tasks, runtime.GOMAXPROCS(0)+1) // nothing waits for the disk
 }
 
-// contents are the images of o, as the store takes them.
-func (o *op) contents() []store.Content {
-	var both []store.Content
-	for _, i := range []*delta.Image{o.pre, o.post} {
-		if i != nil {
-			both = append(both, store.Content{Sum: i.Sum, Data: i.Data})
-		}
+// keep has the store know the images of o that are not loaded.
+func (j *job) keep(o *op) error {
+	var err error
+	if o.post != nil && !o.post.Loaded {
+		err = j.w.Store.Keep(o.post.Sum, j.w.Durable)
 	}
-	if len(both) == 2 {
-		both[1].Base = &both[0]
+	if err == nil && o.pre != nil && !o.pre.Loaded {
+		err = in(j.tree, string(o.Path), func(d *tree.Dir, name string) error {
+			return contents.Keep(j.w.Store, o.pre, d, name, j.w.Durable)
+		})
 	}
-	return both
+	if err != nil {
+		return PathError{o.name(), err}
+	}
+	return nil
 }
 
 // together runs the tasks, so many at a time, and returns the first error.
@@ -243,7 +250,7 @@ func (w *Workspace) together(tasks []func() error, atOnce int) error {
 
 func (j *job) stageOne(o *op) error {
 	return in(j.tree, string(o.Tmp), func(d *tree.Dir, name string) error {
-		opt := tree.StageOptions{Exact: j.o.exactModes(), Durable: j.w.Durable && !j.many()}
+		opt := tree.StageOptions{Exact: j.o.exactModes(), Durable: j.w.Durable && !j.many(), From: j.w.Store}
 		if o.Kind == opReplace {
 			opt.Like, opt.Seen, opt.Exact = path.Base(string(o.Path)), o.seen, true
 		}
@@ -267,7 +274,7 @@ func (j *job) apply() error {
 	for _, o := range j.ops {
 		err := lost[string(o.To)]
 		if o.To == "" || err == nil {
-			err = do(j.tree, o)
+			err = do(j.tree, j.w.Store, o)
 		} else {
 			err = fmt.Errorf("its content did not get to %s: %w", o.To, err)
 		}
@@ -299,7 +306,7 @@ func (j *job) undoOne(o *op) {
 }
 
 // do performs one operation, and checks that it takes away only what was seen.
-func do(t *tree.Tree, o *op) error {
+func do(t *tree.Tree, s *store.Store, o *op) error {
 	if o.Kind == opChmod {
 		return nil // it is open, and gets its mode in the end
 	}
@@ -318,7 +325,7 @@ func do(t *tree.Tree, o *op) error {
 			if err := stillThere(d, name, name, o); err != nil {
 				return err
 			}
-			err := d.WriteInPlace(name, o.post, o.seen, true)
+			err := d.WriteInPlace(name, o.post, o.seen, true, s)
 			if errors.Is(err, tree.ErrChanged) {
 				return mismatch(d, name, o)
 			}

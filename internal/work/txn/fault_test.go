@@ -70,6 +70,42 @@ func survive(do func()) (dead bool) {
 // scene is a workspace and a set with every kind of operation in it.
 func scene(t *testing.T, files int) (*fixture, delta.Set) {
 	f := newFixture(t)
+	return f, f.scene(files)
+}
+
+// largeScene is scene with contents that are not loaded, because they are larger than the tree has
+// whole; the store has those that are to come, as it has for an undo.
+func largeScene(t *testing.T) (*fixture, delta.Set) {
+	f := newFixtureIn(t, largeRoot)
+	set := f.scene(1)
+	for i, c := range set {
+		for _, img := range []**delta.Image{&set[i].Pre, &set[i].Post} {
+			if *img == nil || (*img).Kind != delta.File {
+				continue
+			}
+			if img == &set[i].Post && (*img).Loaded {
+				if _, err := f.w.Store.PutSync((*img).Data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			*img = &delta.Image{Version: (*img).Version}
+		}
+		if c.From != "" {
+			data, err := os.ReadFile(c.From)
+			if err == nil {
+				_, err = f.w.Store.PutSync(data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return f, set
+}
+
+// scene puts files there, and returns a set with every kind of operation in it.
+func (f *fixture) scene(files int) delta.Set {
+	t := f.t
 	var set delta.Set
 	f.write("blocked/x", "in the way", "plain", "a file", "h1", "some text that is linked")
 	if err := os.Link(f.path("h1"), f.path("h2")); err != nil {
@@ -93,7 +129,7 @@ func scene(t *testing.T, files int) (*fixture, delta.Set) {
 		delta.Change{Path: f.path("link"), Pre: f.image("link"), Post: delta.NewSymlink("elsewhere")},
 		delta.Change{Path: f.path("linked"), Post: delta.NewSymlink("plain")},
 	)
-	return f, set
+	return set
 }
 
 // afterwards commits the set in a twin of the scene and returns what that gives.
@@ -150,6 +186,12 @@ func TestSEC_E1_CrashAtEveryCall(t *testing.T) {
 	for way, wrap := range ways {
 		t.Run(way, func(t *testing.T) { crashEverywhere(t, 1, 1, wrap) })
 	}
+}
+
+func TestSEC_E1_CrashWithLargeContents(t *testing.T) {
+	atEachCrash(t, func() (*fixture, delta.Set) { return largeScene(t) }, func(c remains) {
+		checkWhole(t, c.fixture, c.old, c.next, c.call)
+	})
 }
 
 // TestSEC_E1_CrashOfLargeCommit has more than 50 files, and so tries some calls only

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/txn/contents"
 )
 
 // maxShown bounds what is read only to say what a file has become.
@@ -153,7 +154,7 @@ func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 	}
 	var seen *tree.Entry
 	err := in(j.tree, real, func(d *tree.Dir, name string) (err error) {
-		if c.Pre != nil && c.Pre.Loaded {
+		if c.Pre != nil && (c.Pre.Loaded || c.Pre.Size > j.tree.Whole()) {
 			if e, ok := d.Known(name, c.Pre); ok {
 				seen = e
 				return nil
@@ -206,7 +207,7 @@ func (j *job) compare(real string, c delta.Change, seen *tree.Entry) (*delta.Ima
 	return nil, &MismatchError{real, c.Pre.At(), have.At()}
 }
 
-// complete loads the bytes of post and gives it a mode if it has none.
+// complete loads what post holds, unless it is large, and gives it a mode if it has none.
 func (j *job) complete(post, pre *delta.Image) (*delta.Image, error) {
 	if post == nil {
 		return nil, nil
@@ -218,12 +219,7 @@ func (j *job) complete(post, pre *delta.Image) (*delta.Image, error) {
 			img.Mode = pre.Mode
 		}
 	}
-	if img.Loaded {
-		return &img, nil
-	}
-	data, err := j.w.Store.Get(img.Sum)
-	img.Data, img.Loaded = data, true
-	return &img, err
+	return contents.Load(j.w.Store, &img, j.tree.Whole())
 }
 
 // howToReplace chooses between a new file under the old name and new content in the

@@ -25,6 +25,7 @@ func TestSEC_E4_PowerLoss(t *testing.T) {
 	}{
 		"every kind":      {begin: func(t *testing.T) (*fixture, delta.Set) { return scene(t, 1) }},
 		"first commit":    {begin: func(t *testing.T) (*fixture, delta.Set) { return scene(t, 1) }, fresh: true},
+		"large contents":  {begin: largeScene},
 		"flushed at once": {begin: func(t *testing.T) (*fixture, delta.Set) { return scene(t, 4) }},
 		"one file": {begin: func(t *testing.T) (*fixture, delta.Set) {
 			f := newFixture(t)

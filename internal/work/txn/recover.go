@@ -16,6 +16,7 @@ import (
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/tree/handle"
+	"kerf/internal/work/txn/contents"
 	"kerf/internal/work/txn/modes"
 )
 
@@ -292,7 +293,7 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 		case opReplace:
 			stays, err = undoReplace(d, name, o)
 		case opInPlace:
-			stays, err = undoInPlace(s, d, name, o)
+			stays, err = undoInPlace(s, t.Whole(), d, name, o)
 		case opRemove:
 			stays, err = undoRemove(t, d, name, o)
 		}
@@ -372,23 +373,23 @@ func undoReplace(d *tree.Dir, name string, o *op) (stays bool, err error) {
 	return false, d.Swap(tmp, name)
 }
 
-func undoInPlace(s *store.Store, d *tree.Dir, name string, o *op) (stays bool, err error) {
+func undoInPlace(s *store.Store, whole int64, d *tree.Dir, name string, o *op) (stays bool, err error) {
 	if same, err := d.Holds(name, o.pre.At()); err != nil || same {
 		return false, err
 	}
-	pre, err := load(s, o.pre)
+	pre, err := contents.Load(s, o.pre, whole)
 	if err != nil {
 		return false, err
 	}
-	post, err := load(s, o.post)
+	post, err := contents.Load(s, o.post, whole)
 	if err != nil {
 		return false, err
 	}
-	torn, err := d.Torn(name, pre, post)
+	torn, err := d.Torn(name, pre, post, s)
 	if err != nil || !torn {
 		return err == nil, err
 	}
-	return false, d.WriteInPlace(name, pre, nil, true)
+	return false, d.WriteInPlace(name, pre, nil, true, s)
 }
 
 func undoRemove(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err error) {
@@ -405,14 +406,6 @@ func undoRemove(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err 
 		return false, nil
 	}
 	return false, err
-}
-
-func load(s *store.Store, i *delta.Image) (*delta.Image, error) {
-	if i.Loaded {
-		return i, nil
-	}
-	data, err := s.Get(i.Sum)
-	return &delta.Image{Version: i.Version, Data: data, Loaded: true}, err
 }
 
 // finished reports whether o has been performed to its end.

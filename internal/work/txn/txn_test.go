@@ -28,13 +28,18 @@ type fixture struct {
 	w    *Workspace
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T) *fixture { return newFixtureIn(t, "w") }
+
+// largeRoot is the name of roots in which hardly any content is small enough to be loaded.
+const largeRoot = "large"
+
+func newFixtureIn(t *testing.T, root string) *fixture {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, root: filepath.Join(base, "w"), home: filepath.Join(base, "home")}
+	f := &fixture{t: t, root: filepath.Join(base, root), home: filepath.Join(base, "home")}
 	if err := os.Mkdir(f.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +67,11 @@ func (f *fixture) open(durable bool, hook func(op, path string) error) *Workspac
 }
 
 func openAt(root, home string, durable bool, hook func(op, path string) error) (*Workspace, error) {
-	t, err := tree.Open(tree.Options{Roots: []string{root}, Before: hook})
+	o := tree.Options{Roots: []string{root}, Before: hook}
+	if filepath.Base(root) == largeRoot {
+		o.Whole = 2
+	}
+	t, err := tree.Open(o)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func TestRandomCommitsUndoAndRedo(t *testing.T) {
 		if base, err = filepath.EvalSymlinks(base); err != nil {
 			rt.Fatal(err)
 		}
-		root := filepath.ToSlash(filepath.Join(base, "w"))
+		root := filepath.ToSlash(filepath.Join(base, rapid.SampledFrom([]string{"w", largeRoot}).Draw(rt, "root")))
 		if err := os.Mkdir(root, 0o755); err != nil {
 			rt.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func files(rt *rapid.T, w *Workspace, root string) map[string]string {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		i, err := w.Tree.ReadEntry(p, 0)
+		i, err := w.Tree.ReadEntry(p, 1000)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/changes/content"
 	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
@@ -21,6 +22,8 @@ type Look struct {
 	// link or a file is not there. A directory is an image of the kind Directory. ErrShut
 	// is for what its owner could see.
 	At func(path string) (*delta.Image, error)
+	// Load is At with the content of what At does not load because it is large.
+	Load func(path string) (*delta.Image, error)
 	// Names lists a directory, with ErrShut as At.
 	Names func(dir string) ([]string, error)
 	// Moved returns where a file may be that is gone, or "". Nil never knows. What is there is
@@ -40,11 +43,13 @@ func Dir(mode uint32) *delta.Image {
 // IsDir reports whether i is one.
 func IsDir(i *delta.Image) bool { return i != nil && i.Kind == Directory }
 
+// OnlyDir reports whether nothing but a directory comes, goes or changes.
+func OnlyDir(was, is *delta.Image) bool {
+	return (IsDir(was) || IsDir(is)) && (was == nil || IsDir(was)) && (is == nil || IsDir(is))
+}
+
 // Same is delta.Image.Same, but all directories are the same.
 func Same(a, b *delta.Image) bool { return IsDir(a) && IsDir(b) || a.Same(b) }
-
-// limit is the largest file that is merged or compared.
-const limit = 1 << 30
 
 // In looks into a tree.
 func In(t *tree.Tree) Look {
@@ -53,7 +58,7 @@ func In(t *tree.Tree) Look {
 			if t.Hidden(p) {
 				return nil, nil
 			}
-			img, err := t.ReadEntry(p, limit)
+			img, err := t.ReadEntry(p, 0)
 			if !errors.Is(err, tree.ErrDirectory) {
 				return img, shut(p, err)
 			}
@@ -63,6 +68,7 @@ func In(t *tree.Tree) Look {
 			}
 			return Dir(uint32(st.Mode().Perm())), nil
 		},
+		Load: func(p string) (*delta.Image, error) { return t.ReadEntry(p, content.Limit) },
 		Names: func(dir string) (names []string, err error) {
 			list, err := os.ReadDir(filepath.FromSlash(dir))
 			err = shut(dir+"/", err)

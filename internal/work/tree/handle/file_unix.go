@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +40,17 @@ func (f File) WriteAll(data []byte) error {
 		data = data[n:]
 	}
 	return nil
+}
+
+// Lend gives the open file to use, which must neither close nor keep it.
+func (f File) Lend(use func(*os.File) error) error {
+	fd, err := unix.FcntlInt(uintptr(f.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	lent := os.NewFile(uintptr(fd), "")
+	defer lent.Close()
+	return use(lent)
 }
 
 // Sig is the signature of the open file.

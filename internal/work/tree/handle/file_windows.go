@@ -20,6 +20,9 @@ func (f File) WriteAll(data []byte) error {
 	return err
 }
 
+// Lend gives the open file to use, which must neither close nor keep it.
+func (f File) Lend(use func(*os.File) error) error { return use(f.File) }
+
 // Sig is the signature of the open file.
 func (f File) Sig() (Signature, error) {
 	st, err := f.Stat()
