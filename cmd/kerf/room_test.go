@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -78,6 +79,9 @@ func TestNothingRunsWithoutARecord(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			before := readers(b)
+			if err := os.RemoveAll(filepath.Join(b.home, "locks")); err != nil { // as of a home where no command ran
+				t.Fatal(err)
+			}
 			if state == "full" {
 				fill(t, filepath.Join(b.home, "filler"))
 			} else if out, err := exec.Command("mount", "-o", "remount,ro", b.home).CombinedOutput(); err != nil {
@@ -117,13 +121,19 @@ func TestNothingRunsWithoutARecord(t *testing.T) {
 				t.Errorf("the files are %v", got)
 			}
 
-			cmd = b.command("--unrecorded", "three")
+			if err := errors.Join(os.Remove(filepath.Join(b.dir, "f.txt")), os.Remove(filepath.Join(b.dir, "g.txt"))); err != nil {
+				t.Fatal(err)
+			}
+			cmd = b.command("-s", "workspace-write", "--unrecorded", "three")
 			out, err = cmd.Output()
 			if err != nil || !strings.Contains(string(out), "not recorded") {
 				t.Errorf("with --unrecorded: %v\n%s", err, out)
 			}
 			if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "kerf-unrecorded-*")); len(left) > 0 {
 				t.Errorf("left: %v", left)
+			}
+			if got := fmt.Sprint(contents(t, b.dir)); got != "map[f.txt:by a tool\n g.txt:by a command\n]" {
+				t.Errorf("unrecorded, the files are %v\n%s", got, out)
 			}
 		})
 	}

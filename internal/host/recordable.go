@@ -48,7 +48,7 @@ func (op opener) sessionWorkspace(o WorkspaceOptions) (ws *workspace.Workspace, 
 		return nil, "", err
 	}
 	return ws, "what this session does is not recorded, as --unrecorded allows, and cannot be taken back once the " +
-		"session is closed: " + full.Error(), nil
+		"session is closed: " + room.Reason(full), nil
 }
 
 // told is a list of a warning, if there is one.

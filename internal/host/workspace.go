@@ -39,7 +39,7 @@ func (c configured) workspace(o WorkspaceOptions) (*workspace.Workspace, error) 
 	}
 	var ws *workspace.Workspace
 	bound := boundary.NewSession(boundary.Disk{Layers: c.layers}, string(o.Sandbox), func(mode string) boundary.Policy {
-		return c.policy(roots, ws.OwnTmp())(protocol.SandboxMode(mode))
+		return confining.Beside(ws.Scratch(), c.policy(roots, ws.OwnTmp())(protocol.SandboxMode(mode)))
 	})
 	ws, err = workspace.Open(workspace.Options{Home: c.Home, Roots: roots, Full: o.Sandbox == protocol.SandboxFull,
 		Outlive: c.Config.Witness, Boundary: bound, Tmp: o.Tmp, Unrecorded: o.Unrecorded, Reading: o.Reading,

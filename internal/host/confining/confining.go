@@ -42,6 +42,15 @@ func Policy[Mode ~string](c *config.Config, p Place) func(Mode) boundary.Policy 
 	}
 }
 
+// Beside is p with what Kerf keeps in scratch, if that is not empty, because nothing can be
+// written to its home.
+func Beside(scratch string, p boundary.Policy) boundary.Policy {
+	if scratch != "" {
+		p.LockDir, p.DenyRead = filepath.Join(scratch, "locks"), append(p.DenyRead, scratch)
+	}
+	return p
+}
+
 // Hides tells what the plan of p hides: it returns why a path is hidden, and nothing for one
 // that is not. A directory in /tmp is as good as another one here.
 func Hides(c *config.Config, p Place) func(path string) (why string) {

@@ -53,6 +53,15 @@ func (e *Error) Error() string {
 		"KERF_HOME to a directory that is", e.Dir, e.Err)
 }
 
+// Reason is why nothing can be recorded, without what follows from that.
+func Reason(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Dir + ": " + e.Err.Error()
+	}
+	return err.Error()
+}
+
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

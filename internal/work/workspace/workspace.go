@@ -234,6 +234,14 @@ func (w *Workspace) OwnTmp() string {
 	return w.Tmp
 }
 
+// Scratch is what is in the place of Kerf's home while nothing is recorded, or empty.
+func (w *Workspace) Scratch() string {
+	if w == nil {
+		return ""
+	}
+	return w.scratch
+}
+
 func (w *Workspace) openStore(Options) (err error) {
 	w.Store, err = store.Open(filepath.Join(w.Dir, "store"))
 	return err
