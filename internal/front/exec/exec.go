@@ -187,6 +187,7 @@ type runner struct {
 	refused     refusals
 	agents      []protocol.Agent  // as last told
 	servers     []protocol.Server // as last told
+	running     []protocol.Process
 }
 
 // open opens the session; a signal meanwhile gives up.
@@ -342,6 +343,8 @@ func (r *runner) take(m protocol.Msg) (ending, bool) {
 		r.agents = m.Agents
 	case protocol.Servers:
 		r.servers = m.Servers
+	case protocol.Processes:
+		r.running = m.Running
 	case protocol.ItemCompleted:
 		switch b := m.Item.Body.(type) {
 		case protocol.AgentMessage:
@@ -389,8 +392,8 @@ func words(t protocol.Trouble) string {
 	return strings.TrimRight(message, ".") + "; " + visible.ClipRunes(t.Hint, 500)
 }
 
-// finish closes the session, shows what it still warns of, and names the MCP servers that
-// had no time to start or to fail.
+// finish closes the session, shows what it still warns of, and names the commands that it
+// ends by that and the MCP servers that had no time to start or to fail.
 func (r *runner) finish() {
 	r.close(func(e protocol.Event) {
 		if e.Agent != "" {
@@ -403,6 +406,10 @@ func (r *runner) finish() {
 			r.servers = m.Servers
 		}
 	})
+	for _, p := range r.running {
+		r.printer.show(protocol.Warning{Message: "this command still ran and was ended with the run: " +
+			oneLine(visible.ClipRunes(p.Command, 500))})
+	}
 	for _, s := range r.servers {
 		if s.State == "starting" {
 			r.printer.show(protocol.Warning{Message: "MCP server " + s.Name + ": it was still starting when the run " +
