@@ -526,6 +526,12 @@ func TestASweepWritesOnlyWhatItShrinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := func(Object) bool { return true }
+	if got, err := calls(s, func() error {
+		_, err := s.Sweep(t.Context(), time.Now(), all, true)
+		return err
+	}); len(got) > 0 || err != nil {
+		t.Errorf("a sweep that only looks: %v, %v", got, err)
+	}
 	for i, want := range []string{"create D/TMP; write D/TMP; sync D/TMP; rename D/SUM; syncdir D", ""} {
 		got, err := calls(s, func() error {
 			_, err := s.Sweep(t.Context(), time.Now(), all, false)

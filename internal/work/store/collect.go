@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -202,9 +201,6 @@ func (s *Store) Oldest() ([]Object, error) {
 		all = append(all, o)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	order.Stably(all, func(a, b Object) int { return a.Time.Compare(b.Time) })
 	return all, err
 }

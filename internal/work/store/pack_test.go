@@ -276,3 +276,122 @@ func TestWhatIsNoCompressedContent(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// TestALargeContentIsInNoPack: it has a file of its own, so that it can be read in parts.
+func TestALargeContentIsInNoPack(t *testing.T) {
+	s := openStore(t)
+	for _, c := range []struct {
+		size int
+		in   bool
+	}{{maxPacked, true}, {maxPacked + 1, false}} {
+		all := append(manyContents(minPack, c.size), incompressible(c.size))
+		if err := s.PutAll(contentsOf(all), false); err != nil {
+			t.Fatal(err)
+		}
+		if _, in := s.find(delta.SumOf(all[minPack])); in != c.in {
+			t.Errorf("%d bytes: in a pack %v", c.size, in)
+		}
+	}
+}
+
+// TestAPackThatCannotBeTakenFromSaysSo: the reason is told at each step, and nothing is said to be gone that is
+// there.
+func TestAPackThatCannotBeTakenFromSaysSo(t *testing.T) {
+	block := func(path string) error {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return os.MkdirAll(filepath.Join(path, "in the way"), 0o700)
+	}
+	for _, c := range []struct {
+		call, suffix string
+		gone         bool
+	}{{"write", deadSuffix, false}, {"unlink", "", true}, {"unlink", deadSuffix, true}} {
+		s := openStore(t)
+		all := manyContents(minPack, 1)
+		if err := s.PutAll(contentsOf(all), false); err != nil {
+			t.Fatal(err)
+		}
+		last := delta.SumOf(all[minPack-1])
+		for _, data := range all[:minPack-1] {
+			if err := s.Remove(delta.SumOf(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pack := s.packs.at[last].in.path
+		s.Hook = func(op, path string) error {
+			if op == c.call && path == pack+c.suffix {
+				return block(path)
+			}
+			return nil
+		}
+		if err := s.Remove(last); err == nil {
+			t.Errorf("%s of %q: no error", c.call, c.suffix)
+		}
+		if s.Hook = nil; s.Has(last) == c.gone {
+			t.Errorf("%s of %q: there %v", c.call, c.suffix, !c.gone)
+		}
+	}
+}
+
+// TestListsOfTheDeadGoWithTheirPacks: one that an interrupted removal left goes with the next walk, and no other.
+func TestListsOfTheDeadGoWithTheirPacks(t *testing.T) {
+	s := openStore(t)
+	all := manyContents(minPack, 1)
+	if err := s.PutAll(contentsOf(all), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(delta.SumOf(all[0])); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(s.dir, packDir, "0123.pack"+deadSuffix)
+	if err := os.WriteFile(left, make([]byte, 32), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	if err := s.Walk(func(Object) error { seen++; return nil }); err != nil || seen != minPack-1 {
+		t.Errorf("%d objects, %v", seen, err)
+	}
+	if lists, _ := filepath.Glob(filepath.Join(s.dir, packDir, "*"+deadSuffix)); len(lists) != 1 || lists[0] == left {
+		t.Errorf("the lists are %q", lists)
+	}
+}
+
+// TestAContentWhosePackWentUnseenIsNotFound: somebody took the pack away, and no time tells.
+func TestAContentWhosePackWentUnseenIsNotFound(t *testing.T) {
+	s := openStore(t)
+	all := manyContents(minPack, 1)
+	if err := s.PutAll(contentsOf(all), false); err != nil {
+		t.Fatal(err)
+	}
+	in, old := filepath.Join(s.dir, packDir), time.Now().Add(-time.Hour)
+	sum := delta.SumOf(all[0])
+	if err := os.Chtimes(in, old, old); err != nil || !s.Has(sum) {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(s.packs.at[sum].in.path), os.Chtimes(in, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(sum); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Keep(sum, false); !errors.Is(err, ErrNotFound) {
+		t.Errorf("kept: %v", err)
+	}
+}
+
+// TestASweepThatCannotSeeTheSplicesRemovesNothing: a content may be what another one is made of.
+func TestASweepThatCannotSeeTheSplicesRemovesNothing(t *testing.T) {
+	s := openStore(t)
+	sum, err := s.Put([]byte("an old content"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, spliceDir), []byte("in the way"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.Sweep(t.Context(), time.Now().Add(time.Hour), func(Object) bool { return false }, false)
+	if err == nil || done.Removed != 0 || !s.Has(sum) {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
