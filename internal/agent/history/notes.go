@@ -57,7 +57,7 @@ const (
 func (n *Notes) Observe(r Record) {
 	switch r := r.(type) {
 	case AssistantMessage:
-		if r.Plan != "" {
+		if r.Plan != "" && !r.Partial {
 			n.Proposed = cut(r.Plan, maxPlanBytes)
 		}
 	case ToolCall:

@@ -48,6 +48,30 @@ func TestAPlanIsCarriedOutWhenItMayBe(t *testing.T) {
 	}
 }
 
+// TestAPlanThatWasCutOffIsNoProposal: only a plan that the model finished is carried out; one before it stays the
+// one that was proposed.
+func TestAPlanThatWasCutOffIsNoProposal(t *testing.T) {
+	for _, before := range []string{"", "1. the whole plan"} {
+		c := New(Options{Settings: protocol.Settings{Approval: protocol.PolicyPlan}}, nil)
+		if drive(c, Submit{ID: "t1", Op: say("plan it")}, Gathered{Turn: "t1"}); before != "" {
+			drive(c, spoken(1, "<proposed_plan>\n"+before+"\n</proposed_plan>")...)
+		} else {
+			drive(c, spoken(1, "what for?")...)
+		}
+		drive(c, Settled{Turn: "t1"}, Submit{ID: "t2", Op: say("another")}, Gathered{Turn: "t2"})
+		drive(c, Chunk{2, model.TextDelta{Text: "<proposed_plan>\n1. half of"}}, Submit{ID: "x", Op: protocol.Interrupt{}}, Settled{Turn: "t2"},
+			Submit{ID: "s", Op: protocol.Configure{Settings: protocol.Settings{Approval: protocol.PolicyOnRequest}}})
+		reqs, _ := drive(c, Submit{ID: "t3", Op: say("go on")}, Gathered{Turn: "t3"})
+		if len(reqs) != 1 {
+			t.Fatalf("%d requests", len(reqs))
+		}
+		_, plan, told := strings.Cut(texts(reqs[0]), "<approved_plan>")
+		if told != (before != "") || !strings.Contains(plan, before) || strings.Contains(plan, "half of") {
+			t.Errorf("before %q: the model is told %q", before, texts(reqs[0]))
+		}
+	}
+}
+
 // TestAnAnswerRenewsTheRetries: what failed before it does not count against what fails later.
 func TestAnAnswerRenewsTheRetries(t *testing.T) {
 	for name, fails := range map[string]*model.Error{"requests": {Kind: model.Network, Message: "refused"}, "answers": {Kind: model.Broken, Began: true, Message: "cut"}} {

@@ -73,11 +73,7 @@ func (r *round) closePlans(index int, whole string) (said, plan string) {
 	if p.item != "" {
 		r.endPlan(p, "")
 	}
-	plan = strings.Join(all, "\n\n")
-	if plan != "" {
-		r.plan = plan
-	}
-	return said, plan
+	return said, strings.Join(all, "\n\n")
 }
 
 // withdraw takes back what a broken stream began.

@@ -187,7 +187,9 @@ func (r *round) message(index int, it *model.Item, partial bool) {
 		ItemID: it.ID, Partial: partial}
 	said := m.Text
 	if r.turn.settings.Mode().Plans() {
-		said, m.Plan = r.closePlans(index, m.Text)
+		if said, m.Plan = r.closePlans(index, m.Text); m.Plan != "" && !partial {
+			r.plan = m.Plan // one that was cut off is no proposal
+		}
 	}
 	if !partial && r.turn.repeated(m.Text) {
 		r.closeText(index, model.Message, "")
