@@ -80,8 +80,12 @@ func TestOf(t *testing.T) {
 			continue
 		}
 		for i, sum := range c.sums {
-			if based := got[i].Base != nil; got[i].Sum != sum || based != (c.based && i == 1) {
-				t.Errorf("%s: %d is %s, based %v", name, i, got[i].Sum, based)
+			var base *store.Content
+			if c.based && i == 1 {
+				base = &got[0]
+			}
+			if got[i].Sum != sum || got[i].Base != base {
+				t.Errorf("%s: %d is %s, based on %v", name, i, got[i].Sum, got[i].Base)
 			}
 		}
 	}
@@ -89,22 +93,56 @@ func TestOf(t *testing.T) {
 
 // TestKeep: what the store has, it has anew; what it has not, comes from the file, if that is it.
 func TestKeep(t *testing.T) {
-	s, d := room(t, "content")
-	old := unloaded("another one")
-	if err := Keep(s, old, d, "f", false); !errors.Is(err, ErrChanged) {
-		t.Errorf("of another file: %v", err)
+	for _, durable := range []bool{false, true} {
+		s, d := room(t, "content")
+		img, old := unloaded("content"), unloaded("another one")
+		if err := Keep(s, img, d, "f", durable); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Get(img.Sum); err != nil || string(got) != "content" {
+			t.Errorf("the store has %q, %v", got, err)
+		}
+		if err := Keep(s, img, d, "none", durable); err != nil {
+			t.Errorf("what the store has is looked for in the tree: %v", err)
+		}
+		if err := Keep(s, old, d, "f", durable); !errors.Is(err, ErrChanged) {
+			t.Errorf("of another file: %v", err)
+		}
+		if err := Keep(s, old, d, "none", durable); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("of no file: %v", err)
+		}
 	}
-	img := unloaded("content")
-	if err := Keep(s, img, d, "f", true); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.Get(img.Sum); err != nil || string(got) != "content" {
-		t.Errorf("the store has %q, %v", got, err)
-	}
-	if err := Keep(s, img, d, "none", false); err != nil {
-		t.Errorf("what the store has is looked for in the tree: %v", err)
-	}
-	if err := Keep(s, old, d, "none", false); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("of no file: %v", err)
+}
+
+// TestKeepTellsWhatFails: each call of the store that fails is told, of a content that is there and of one that is not.
+func TestKeepTellsWhatFails(t *testing.T) {
+	full := errors.New("the disk is full")
+	for _, there := range []bool{false, true} {
+		for fails := 0; ; fails++ {
+			s, d := room(t, "content")
+			img := unloaded("content")
+			if there {
+				if err := Keep(s, img, d, "f", true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			calls := 0
+			s.Hook = func(string, string) error {
+				if calls++; calls == fails+1 {
+					return full
+				}
+				return nil
+			}
+			err := Keep(s, img, d, "f", true)
+			if calls <= fails { // no call is left that could fail
+				if err != nil || fails == 0 {
+					t.Errorf("there %v: after %d calls %v", there, fails, err)
+				}
+				break
+			}
+			if !errors.Is(err, full) {
+				t.Errorf("there %v: call %d fails: %v", there, fails+1, err)
+			}
+		}
 	}
 }
