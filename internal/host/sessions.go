@@ -41,7 +41,7 @@ func (c configured) lookAtFiles(use func(present.Look) error) error {
 		return err
 	}
 	defer ws.Close()
-	return use(present.In(ws.Tree))
+	return use(present.In(ws.Tree, ws.Base()))
 }
 
 // reading uses a reader of the workspace of root.

@@ -66,7 +66,7 @@ type Ask func(context.Context, protocol.Approval) turn.Reply
 // saw being changed; stopped says that the undo is not wanted at all. Where there is
 // nobody to ask, the answer is no.
 func (h *Executor) askUnseen(ctx context.Context, c changes.Choice, ask Ask) (take, stopped bool) {
-	r, look := h.reader(), present.In(h.o.Work.Tree)
+	r, look := h.reader(), present.In(h.o.Work.Tree, h.o.Base)
 	seen, err := r.Plan(c, look)
 	if ask == nil || err != nil || len(seen.Left) == 0 {
 		return false, false
@@ -138,9 +138,9 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	var plan *changes.Plan
 	var err error
 	if len(edits) > 0 {
-		plan, err = r.PlanEdits(c, edits, present.In(h.o.Work.Tree))
+		plan, err = r.PlanEdits(c, edits, present.In(h.o.Work.Tree, h.o.Base))
 	} else {
-		plan, err = r.Plan(c, present.In(h.o.Work.Tree))
+		plan, err = r.Plan(c, present.In(h.o.Work.Tree, h.o.Base))
 	}
 	if err == nil {
 		report, err = undoreport.Of(r, plan)

@@ -65,7 +65,7 @@ func TestWhatNobodySawIsSaid(t *testing.T) {
 	for certainty, want := range map[string]bool{ledger.Proven: false, ledger.Unproven: true} {
 		d := newDisk(t, 1)
 		d.record(t, "t", "x", certainty)
-		plan, err := d.reader().Plan(changes.Choice{Session: "s", Turn: "t", Unproven: true}, present.In(d.work.Tree))
+		plan, err := d.reader().Plan(changes.Choice{Session: "s", Turn: "t", Unproven: true}, present.In(d.work.Tree, d.root))
 		must(t, err)
 		if len(plan.Files) != 1 || strings.Contains(plan.Files[0].Note, changes.Unseen) != want {
 			t.Errorf("%s: %+v", certainty, plan.Files)
@@ -106,7 +106,7 @@ func TestSingleEditsNeedACallAndEdits(t *testing.T) {
 		{changes.Choice{Turn: "t"}, edits},
 		{changes.Choice{Call: "ct", Redo: true}, edits},
 	} {
-		_, err := d.reader().PlanEdits(c.choice, c.edits, present.In(d.work.Tree))
+		_, err := d.reader().PlanEdits(c.choice, c.edits, present.In(d.work.Tree, d.root))
 		if err == nil || !strings.Contains(err.Error(), "name the call and the edits") {
 			t.Errorf("%+v: %v", c.choice, err)
 		}

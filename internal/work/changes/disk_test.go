@@ -164,7 +164,7 @@ func (d *disk) reader() changes.Reader {
 // take undoes or redoes, and reports whether anything was done.
 func (d *disk) take(t *testing.T, c changes.Choice) bool {
 	t.Helper()
-	p, err := d.reader().Plan(c, present.In(d.work.Tree))
+	p, err := d.reader().Plan(c, present.In(d.work.Tree, d.root))
 	if errors.Is(err, changes.ErrNothing) {
 		return false
 	}

@@ -43,7 +43,7 @@ func (d *disk) told(p *changes.Plan) map[string]string {
 
 func (d *disk) plan(t *testing.T, r changes.Reader, c changes.Choice) *changes.Plan {
 	t.Helper()
-	p, err := r.Plan(c, present.In(d.work.Tree))
+	p, err := r.Plan(c, present.In(d.work.Tree, d.root))
 	must(t, err)
 	return p
 }
@@ -287,7 +287,7 @@ func TestATurnThatIsNotThere(t *testing.T) {
 		{changes.Choice{Call: "none"}, `no call "none" changed anything`, false},
 		{changes.Choice{Session: "s", Turn: "none", Later: true}, "nothing to undo", true},
 		{changes.Choice{Session: "s", Redo: true}, "nothing to redo", true}, {changes.Choice{Entry: 7}, "no entry 7", false}} {
-		p, err := d.reader().Plan(c.choice, present.In(d.work.Tree))
+		p, err := d.reader().Plan(c.choice, present.In(d.work.Tree, d.root))
 		if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, changes.ErrNothing) != c.nothing {
 			t.Errorf("%+v: %v, it would take back %+v", c.choice, err, p)
 		}
@@ -357,7 +357,7 @@ func TestDirectoriesThatStayAreToldOf(t *testing.T) {
 	d.ran(t, "t1", ledger.Proven)
 	d.write(t, "used/theirs", "theirs\n")
 	d.write(t, "alone/theirs", "theirs\n")
-	look := present.In(d.work.Tree)
+	look := present.In(d.work.Tree, d.root)
 	look.Names = func(string) ([]string, error) { return nil, present.ErrShut }
 	p, err := d.reader().Plan(changes.Choice{Session: "s", Turn: "t1"}, look)
 	must(t, err)
@@ -377,7 +377,7 @@ func TestWhatChangesAfterThePlanIsAConflict(t *testing.T) {
 	d.ran(t, "t1", ledger.Proven)
 	whole := d.plan(t, d.reader(), changes.Choice{Session: "s", Turn: "t1"})
 	single, err := d.reader().PlanEdits(changes.Choice{Call: "ct1"}, map[string]diff.Part{d.path("a"): {Edits: []int{0}}},
-		present.In(d.work.Tree))
+		present.In(d.work.Tree, d.root))
 	must(t, err)
 	d.write(t, "a", "theirs\n")
 	for name, p := range map[string]*changes.Plan{"the whole": whole, "single edits": single} {

@@ -24,7 +24,7 @@ import (
 func TestSingleEditsAreTakenBack(t *testing.T) {
 	d := newDisk(t, 3)
 	r := changes.Reader{Ledger: d.work.Ledger, Images: d.work.Store, Base: d.root}
-	look := present.In(d.work.Tree)
+	look := present.In(d.work.Tree, d.root)
 	for n := range 25 {
 		name := fmt.Sprintf("f%d", n)
 		pre, post := edited(d.r)
@@ -138,7 +138,7 @@ func edited(r *rand.Rand) (pre, post string) {
 func TestSingleEditsThatCannotBeTakenBack(t *testing.T) {
 	d := newDisk(t, 4)
 	r := changes.Reader{Ledger: d.work.Ledger, Images: d.work.Store, Base: d.root}
-	look := present.In(d.work.Tree)
+	look := present.In(d.work.Tree, d.root)
 	before, err := look.At(d.path("a"))
 	must(t, err)
 	set := delta.Set{{Path: d.path("a"), Pre: before, Post: delta.NewFile([]byte("one\n2\nthree\n"), before.Mode)},

@@ -266,7 +266,7 @@ func (d *den) mess(who string) {
 func (d *den) tool() error {
 	d.n++
 	p := d.name()
-	now, err := present.In(d.work.Tree).At(p)
+	now, err := present.In(d.work.Tree, d.root).At(p)
 	if err != nil || present.IsDir(now) {
 		return nil
 	}
@@ -385,7 +385,7 @@ func words(p picture) []string {
 // takeBack undoes, or redoes, and checks the laws.
 func (d *den) takeBack(c Choice) string {
 	r, before := d.reader(), d.look()
-	plan, err := r.Plan(c, present.In(d.work.Tree))
+	plan, err := r.Plan(c, present.In(d.work.Tree, d.root))
 	if errors.Is(err, ErrNothing) || err != nil && plan == nil {
 		return ""
 	}
@@ -603,7 +603,7 @@ func liveInDen(t *testing.T, draw source, fault Fault, alone bool) (string, *den
 		if broken := d.takeBack(Choice{ByCall: draw(2) == 0}); broken != "" {
 			return broken, d
 		}
-		if _, err := d.reader().Plan(Choice{}, present.In(d.work.Tree)); errors.Is(err, ErrNothing) {
+		if _, err := d.reader().Plan(Choice{}, present.In(d.work.Tree, d.root)); errors.Is(err, ErrNothing) {
 			if diff := cmp.Diff(first, d.look()); diff != "" {
 				return "undoing all gives the beginning: " + diff, d
 			}

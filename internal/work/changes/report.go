@@ -82,7 +82,7 @@ var ErrDeclined = errors.New("nothing was changed")
 // ErrNothing when there is nothing to take back.
 func (r Reader) Undo(ctx context.Context, w *txn.Workspace, c Choice, o UndoOptions) (Report, error) {
 	nothing := Report{Redo: c.Redo, DryRun: o.DryRun, Files: []FilePlan{}}
-	plan, err := r.Plan(c, present.In(w.Tree))
+	plan, err := r.Plan(c, present.In(w.Tree, r.Base))
 	if err != nil {
 		return nothing, err
 	}

@@ -15,7 +15,7 @@ import (
 // the last one has nothing of the first, neither then nor when they are brought back.
 func TestLastTurnAfterARewindOfSeveralTurns(t *testing.T) {
 	d := newDisk(t, 1)
-	look := present.In(d.work.Tree)
+	look := present.In(d.work.Tree, d.root)
 	turn := func(id string, files ...string) {
 		t.Helper()
 		var set delta.Set

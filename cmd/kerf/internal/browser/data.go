@@ -182,7 +182,7 @@ func (d *data) reading(root string, use func(changes.Reader, present.Look) error
 		return err
 	}
 	defer ws.Close()
-	return use(ws.Changes(), present.In(ws.Tree))
+	return use(ws.Changes(), present.In(ws.Tree, ws.Base()))
 }
 
 // nowhere looks at a directory that is gone.

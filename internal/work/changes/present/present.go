@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes/content"
@@ -51,8 +52,9 @@ func OnlyDir(was, is *delta.Image) bool {
 // Same is delta.Image.Same, but all directories are the same.
 func Same(a, b *delta.Image) bool { return IsDir(a) && IsDir(b) || a.Same(b) }
 
-// In looks into a tree.
-func In(t *tree.Tree) Look {
+// In looks into a tree. Where everything is in it, files that were moved are looked for below base,
+// the directory of the workspace: those elsewhere are nobody's business.
+func In(t *tree.Tree, base string) Look {
 	return Look{
 		At: func(p string) (*delta.Image, error) {
 			if t.Hidden(p) {
@@ -77,13 +79,17 @@ func In(t *tree.Tree) Look {
 			}
 			return names, err
 		},
-		Moved: finder(t).Find,
+		Moved: finder(t, base).Find,
 	}
 }
 
-// finder finds files in a tree that were moved.
-func finder(t *tree.Tree) *moved.Finder {
-	return &moved.Finder{Roots: t.Roots(), Read: func(p string, limit int64) (*delta.Image, error) {
+// finder finds files that were moved, see In.
+func finder(t *tree.Tree, base string) *moved.Finder {
+	roots := t.Roots()
+	if slices.Contains(roots, "/") {
+		roots = []string{base}
+	}
+	return &moved.Finder{Roots: roots, Read: func(p string, limit int64) (*delta.Image, error) {
 		if t.Hidden(p) {
 			return nil, nil
 		}

@@ -77,7 +77,7 @@ func Undo(ctx context.Context, r changes.Reader, w *txn.Workspace, seq int64, ed
 	for path, list := range edits {
 		parts[path] = diff.Part{Edits: list}
 	}
-	plan, err := r.PlanEdits(changes.Choice{Session: e.Session, Turn: e.Turn, Call: e.Call}, parts, present.In(w.Tree))
+	plan, err := r.PlanEdits(changes.Choice{Session: e.Session, Turn: e.Turn, Call: e.Call}, parts, present.In(w.Tree, r.Base))
 	if err != nil {
 		return nothing, err
 	}
