@@ -216,6 +216,37 @@ func TestLeaseSparesWhatALivingProcessPut(t *testing.T) {
 	}
 }
 
+// TestWithoutTheLockNothingIsTouchedOrRemoved: a collector and a put may have met otherwise.
+func TestWithoutTheLockNothingIsTouchedOrRemoved(t *testing.T) {
+	s := openStore(t)
+	sums := forms(t, s)
+	age(t, s.dir)
+	past, old := time.Now().Add(-48*time.Hour), map[string]time.Time{}
+	if err := os.Chtimes(s.largePath(sums["file"]), past, past); err != nil { // age is for files
+		t.Fatal(err)
+	}
+	for form, sum := range sums {
+		old[form] = s.lastPut(sum)
+	}
+	if err := os.Mkdir(filepath.Join(s.dir, lockName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for form, sum := range sums {
+		if err := s.Keep(sum, false); !errors.Is(err, ErrNotFound) || !s.lastPut(sum).Equal(old[form]) {
+			t.Errorf("%s: kept: %v, put last %v, was %v", form, err, s.lastPut(sum), old[form])
+		}
+	}
+	done, err := s.Sweep(t.Context(), time.Now(), func(Object) bool { return false }, false)
+	if err == nil || done.Removed > 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	for form, sum := range sums {
+		if !s.Has(sum) {
+			t.Errorf("%s: it is gone", form)
+		}
+	}
+}
+
 func BenchmarkSweep(b *testing.B) {
 	dir := b.TempDir()
 	s, err := Open(dir)

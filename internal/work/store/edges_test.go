@@ -319,3 +319,38 @@ func TestALinkToAFileThatChangesIsNoKeeping(t *testing.T) {
 		}
 	}
 }
+
+// TestALinkToAFileThatChangesIsCopied: somebody keeps writing to the file while it is measured.
+func TestALinkToAFileThatChangesIsCopied(t *testing.T) {
+	data := incompressible(2 * maxWhole)
+	for range 50 { // until a change falls into the time of measuring
+		s, f := openStore(t), fileOf(t, data)
+		end, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			for i := int64(1); ; i++ {
+				select {
+				case <-end:
+					ended <- nil
+					return
+				default:
+				}
+				if err := os.Chtimes(f.Name(), time.Unix(i, 0), time.Unix(i, 0)); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+		kept, err := s.PutFile(Source{File: f, Link: f.Name()})
+		close(end)
+		if err := errors.Join(err, <-ended); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Get(kept.Sum); err != nil || kept.How != Linked && !bytes.Equal(got, data) {
+			t.Fatalf("%s: %d bytes, %v", kept.How, len(got), err)
+		}
+		if kept.How != Linked {
+			return
+		}
+	}
+	t.Error("it was linked each time")
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -325,8 +326,8 @@ func TestAPackThatCannotBeTakenFromSaysSo(t *testing.T) {
 			}
 			return nil
 		}
-		if err := s.Remove(last); err == nil {
-			t.Errorf("%s of %q: no error", c.call, c.suffix)
+		if err := s.Remove(last); err == nil || !strings.Contains(err.Error(), pack+c.suffix) {
+			t.Errorf("%s of %q: %v", c.call, c.suffix, err)
 		}
 		if s.Hook = nil; s.Has(last) == c.gone {
 			t.Errorf("%s of %q: there %v", c.call, c.suffix, !c.gone)
@@ -393,5 +394,32 @@ func TestASweepThatCannotSeeTheSplicesRemovesNothing(t *testing.T) {
 	done, err := s.Sweep(t.Context(), time.Now().Add(time.Hour), func(Object) bool { return false }, false)
 	if err == nil || done.Removed != 0 || !s.Has(sum) {
 		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestPacksThatCouldNotBeListedAreThereAgain: what kept the directory from being read may pass.
+func TestPacksThatCouldNotBeListedAreThereAgain(t *testing.T) {
+	s := openStore(t)
+	all := manyContents(minPack, 1)
+	if err := s.PutAll(contentsOf(all), false); err != nil {
+		t.Fatal(err)
+	}
+	sum := delta.SumOf(all[0])
+	in, aside := filepath.Join(s.dir, packDir), filepath.Join(s.dir, "aside")
+	before, after := time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
+	if err := os.Chtimes(in, before, before); err != nil || !s.Has(sum) {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(in, aside), os.WriteFile(in, nil, 0o600), os.Chtimes(in, after, after)); err != nil {
+		t.Fatal(err)
+	}
+	if s.Has(sum) {
+		t.Fatal("a pack is found where there is no directory")
+	}
+	if err := errors.Join(os.Remove(in), os.Rename(aside, in), os.Chtimes(in, after, after)); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Has(sum) {
+		t.Error("the pack is not found any more")
 	}
 }

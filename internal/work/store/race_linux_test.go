@@ -101,3 +101,10 @@ func TestACloneTakesNoOthersPlace(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+// TestAHeadThatCannotBeReadIsTold: a sweep that took it for an empty one would remove what a splice is made on.
+func TestAHeadThatCannotBeReadIsTold(t *testing.T) {
+	if head, err := readHead("/proc/self/mem"); err == nil {
+		t.Errorf("%q, no error", head)
+	}
+}

@@ -1,12 +1,18 @@
 package tree
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
+
+	"kerf/internal/text/delta"
 )
 
 func TestOpenNeedsRootsAndAnAbsoluteDirectory(t *testing.T) {
@@ -78,5 +84,62 @@ func TestALinkThatGoesUpFromNowhere(t *testing.T) {
 	}
 	if _, err = tr.Target(filepath.ToSlash(filepath.Join(root, "up"))); err == nil {
 		t.Error("it has a target")
+	}
+}
+
+// TestWhatCannotBeLookedAtIsToldOf: only what is not there is nothing.
+func TestWhatCannotBeLookedAtIsToldOf(t *testing.T) {
+	base, tr := place(t)
+	for name, absent := range map[string]bool{"none": true, strings.Repeat("x", 300): false} {
+		p := filepath.ToSlash(filepath.Join(base, "w", name))
+		for what, look := range map[string]func() (nothing bool, err error){
+			"sig":     func() (bool, error) { sig, err := tr.Sig(p); return sig == Signature{}, err },
+			"read":    func() (bool, error) { img, err := tr.Read(p, 0); return img == nil, err },
+			"entry":   func() (bool, error) { img, err := tr.ReadEntry(p, 0); return img == nil, err },
+			"version": func() (bool, error) { v, err := tr.Version(p); return v == delta.Version{}, err },
+		} {
+			if nothing, err := look(); !nothing || (err == nil) != absent {
+				t.Errorf("%s of a name of %d bytes: nothing %v, %v", what, len(name), nothing, err)
+			}
+		}
+	}
+}
+
+// TestLinksAreFollowedSoFar: a chain that is longer is taken for a circle.
+func TestLinksAreFollowedSoFar(t *testing.T) {
+	base, tr := place(t)
+	at := func(i int) string { return filepath.Join(base, "w", fmt.Sprintf("l%d", i)) }
+	write(t, at(0), "x")
+	for i := 1; i <= maxLinks+1; i++ {
+		link(t, fmt.Sprintf("l%d", i-1), at(i))
+	}
+	for i, follows := range map[int]bool{maxLinks: true, maxLinks + 1: false} {
+		got, err := tr.Target(filepath.ToSlash(at(i)))
+		var circle *LinkError
+		if follows && (err != nil || got != filepath.ToSlash(at(0))) || !follows && !errors.As(err, &circle) {
+			t.Errorf("%d links: %q, %v", i, got, err)
+		}
+	}
+}
+
+// TestAMixtureThatCannotBeReadIsNone: the reason is told, whichever of the three fails, at whichever byte.
+func TestAMixtureThatCannotBeReadIsNone(t *testing.T) {
+	fault := errors.New("seeded")
+	img := delta.NewFile([]byte("abc"), 0o644)
+	for fails := range 3 {
+		for after := range 3 {
+			var readers [3]*bufio.Reader
+			for i := range readers {
+				r := io.Reader(strings.NewReader("abc"))
+				if i == fails {
+					r = io.MultiReader(strings.NewReader("abc"[:after]), iotest.ErrReader(fault))
+				}
+				readers[i] = bufio.NewReader(r)
+			}
+			m := mixture{of: [2]*delta.Image{img, img}, from: [2]*bufio.Reader(readers[1:])}
+			if is, err := m.is(readers[0]); is || !errors.Is(err, fault) {
+				t.Errorf("reader %d fails after %d bytes: %v, %v", fails, after, is, err)
+			}
+		}
 	}
 }
