@@ -118,7 +118,10 @@ func durably(role, dir string) error {
 func TestWhatIsDurableSurvivesALossOfPower(t *testing.T) {
 	for role := range roles {
 		for size, content := range contents(role) {
-			t.Run(role+", "+size, func(t *testing.T) { losePower(t, role, size, content) })
+			t.Run(role+", "+size, func(t *testing.T) {
+				t.Parallel()
+				losePower(t, role, size, content)
+			})
 		}
 	}
 }

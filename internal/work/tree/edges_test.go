@@ -113,7 +113,7 @@ func TestLinksAreFollowedSoFar(t *testing.T) {
 	for i := 1; i <= maxLinks+1; i++ {
 		link(t, fmt.Sprintf("l%d", i-1), at(i))
 	}
-	for i, follows := range map[int]bool{maxLinks: true, maxLinks + 1: false} {
+	for i, follows := range map[int]bool{30: true, maxLinks + 1: false} { // the kernel of macOS follows 32
 		got, err := tr.Target(filepath.ToSlash(at(i)))
 		var circle *LinkError
 		if follows && (err != nil || got != filepath.ToSlash(at(0))) || !follows && !errors.As(err, &circle) {
