@@ -216,6 +216,35 @@ func TestLeaseSparesWhatALivingProcessPut(t *testing.T) {
 	}
 }
 
+// TestHorizon: a lease that is held moves it back, one that a killed process left goes.
+func TestHorizon(t *testing.T) {
+	s, now := openStore(t), time.Now()
+	if got := s.Horizon(now); !got.Equal(now.Add(-Least)) {
+		t.Errorf("without leases %v, at %v", got, now)
+	}
+	if _, err := s.Put([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	in := filepath.Join(s.dir, liveDir)
+	left := filepath.Join(in, "left")
+	held, err := filepath.Glob(filepath.Join(in, "*"))
+	if err != nil || len(held) != 1 {
+		t.Fatal(held, err)
+	}
+	since, earlier := now.Add(-24*time.Hour), now.Add(-48*time.Hour)
+	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, earlier, earlier),
+		os.Chtimes(held[0], since, since)); err != nil {
+		t.Fatal(err)
+	}
+	got, want := reopen(t, s.dir).Horizon(now), since.Add(-touchAge-time.Minute)
+	if d := got.Sub(want).Abs(); d > time.Millisecond { // as exact as times of files are
+		t.Errorf("%v, want %v", got, want)
+	}
+	if there, err := filepath.Glob(filepath.Join(in, "*")); err != nil || len(there) != 1 || there[0] != held[0] {
+		t.Errorf("leases %q, want %q; %v", there, held, err)
+	}
+}
+
 // TestWithoutTheLockNothingIsTouchedOrRemoved: a collector and a put may have met otherwise.
 func TestWithoutTheLockNothingIsTouchedOrRemoved(t *testing.T) {
 	s := openStore(t)

@@ -423,3 +423,68 @@ func TestPacksThatCouldNotBeListedAreThereAgain(t *testing.T) {
 		t.Error("the pack is not found any more")
 	}
 }
+
+// TestAPackThatCouldNotBeReadIsLookedAtAgain: what kept it from being read may pass.
+func TestAPackThatCouldNotBeReadIsLookedAtAgain(t *testing.T) {
+	s := openStore(t)
+	all := manyContents(minPack, 1)
+	if err := s.PutAll(contentsOf(all), false); err != nil {
+		t.Fatal(err)
+	}
+	sum, in := delta.SumOf(all[0]), filepath.Join(s.dir, packDir)
+	packs, err := os.ReadDir(in)
+	if err != nil || len(packs) != 1 {
+		t.Fatal(packs, err)
+	}
+	pack := filepath.Join(in, packs[0].Name())
+	whole, err := os.ReadFile(pack)
+	if err := errors.Join(err, os.WriteFile(pack, whole[:len(whole)-1], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	other := reopen(t, s.dir)
+	if other.Has(sum) {
+		t.Fatal("a torn pack is one")
+	}
+	later := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.WriteFile(pack, whole, 0o600), os.Chtimes(in, later, later)); err != nil {
+		t.Fatal(err)
+	}
+	if !other.Has(sum) {
+		t.Error("the pack is not found any more")
+	}
+}
+
+// TestASweepThatCannotReadASpliceRemovesNothing: nobody knows what it is made on.
+func TestASweepThatCannotReadASpliceRemovesNothing(t *testing.T) {
+	s := openStore(t)
+	sum, err := s.Put([]byte("an old content"))
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(s.dir, spliceDir, delta.SumOf([]byte("x")).String()), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.Sweep(t.Context(), time.Now().Add(time.Hour), func(Object) bool { return false }, false)
+	if err == nil || done.Removed != 0 || !s.Has(sum) {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestABaseThatCannotBeReadIsNotGone: only what is not there is not found.
+func TestABaseThatCannotBeReadIsNotGone(t *testing.T) {
+	s := openStore(t)
+	sums := forms(t, s, "splice")
+	base := s.path(sums["base"])
+	if err := os.Remove(base); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(sums["splice"]); !errors.Is(err, ErrNotFound) {
+		t.Errorf("gone: %v", err)
+	}
+	if err := os.Mkdir(base, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(sums["splice"]); err == nil || errors.Is(err, ErrNotFound) {
+		t.Errorf("not readable: %v", err)
+	}
+}

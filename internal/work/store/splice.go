@@ -72,11 +72,7 @@ func (s *Store) putSplice(c Content, durable bool) (bool, error) {
 		}
 		sp = splice{base: below.base, head: min(sp.head, below.head), tail: min(sp.tail, below.tail)}
 	}
-	size := int64(len(c.Data))
-	if mid := size - sp.head - sp.tail; mid < 0 {
-		sp.tail += mid // the two ends overlap
-	}
-	sp.mid = c.Data[sp.head : size-sp.tail]
+	sp.mid = c.Data[sp.head : int64(len(c.Data))-sp.tail]
 	if len(sp.mid) > len(c.Data)/4 {
 		return false, nil
 	}
