@@ -998,3 +998,44 @@ func TestRootIsFoundAsItWasGiven(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatCannotBeLookedAtIsToldOf: only what is not there is nothing.
+func TestWhatCannotBeLookedAtIsToldOf(t *testing.T) {
+	base, tr := place(t)
+	for name, absent := range map[string]bool{"none": true, strings.Repeat("x", 300): false} {
+		p := filepath.ToSlash(filepath.Join(base, "w", name))
+		for what, look := range map[string]func() (nothing bool, err error){
+			"sig":     func() (bool, error) { sig, err := tr.Sig(p); return sig == Signature{}, err },
+			"read":    func() (bool, error) { img, err := tr.Read(p, 0); return img == nil, err },
+			"entry":   func() (bool, error) { img, err := tr.ReadEntry(p, 0); return img == nil, err },
+			"version": func() (bool, error) { v, err := tr.Version(p); return v == delta.Version{}, err },
+		} {
+			if nothing, err := look(); !nothing || (err == nil) != absent {
+				t.Errorf("%s of a name of %d bytes: nothing %v, %v", what, len(name), nothing, err)
+			}
+		}
+	}
+}
+
+// TestWhatADirectoryCannotSayIsToldOf: a name that is too long, and a directory that is closed.
+func TestWhatADirectoryCannotSayIsToldOf(t *testing.T) {
+	base, tr := place(t)
+	d, err := tr.OpenDir(base + "/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Unswap("none", "f"); err != nil {
+		t.Errorf("of no swap: %v", err)
+	}
+	if err := d.Unswap(strings.Repeat("x", 252), "f"); err == nil {
+		t.Error("of a third name that is too long: no error")
+	}
+	d.Close()
+	for _, name := range []string{".", "f"} {
+		for range 2 { // what it remembers too
+			if err := d.Writable(name); err == nil {
+				t.Errorf("closed: %s is writable", name)
+			}
+		}
+	}
+}

@@ -87,24 +87,6 @@ func TestALinkThatGoesUpFromNowhere(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeLookedAtIsToldOf: only what is not there is nothing.
-func TestWhatCannotBeLookedAtIsToldOf(t *testing.T) {
-	base, tr := place(t)
-	for name, absent := range map[string]bool{"none": true, strings.Repeat("x", 300): false} {
-		p := filepath.ToSlash(filepath.Join(base, "w", name))
-		for what, look := range map[string]func() (nothing bool, err error){
-			"sig":     func() (bool, error) { sig, err := tr.Sig(p); return sig == Signature{}, err },
-			"read":    func() (bool, error) { img, err := tr.Read(p, 0); return img == nil, err },
-			"entry":   func() (bool, error) { img, err := tr.ReadEntry(p, 0); return img == nil, err },
-			"version": func() (bool, error) { v, err := tr.Version(p); return v == delta.Version{}, err },
-		} {
-			if nothing, err := look(); !nothing || (err == nil) != absent {
-				t.Errorf("%s of a name of %d bytes: nothing %v, %v", what, len(name), nothing, err)
-			}
-		}
-	}
-}
-
 // TestLinksAreFollowedSoFar: a chain that is longer is taken for a circle.
 func TestLinksAreFollowedSoFar(t *testing.T) {
 	base, tr := place(t)
