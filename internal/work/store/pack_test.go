@@ -488,3 +488,22 @@ func TestABaseThatCannotBeReadIsNotGone(t *testing.T) {
 		t.Errorf("not readable: %v", err)
 	}
 }
+
+// TestPacksThatComeAtTheSameTimeAreSeen: the time of the directory does not tell of a second one.
+func TestPacksThatComeAtTheSameTimeAreSeen(t *testing.T) {
+	s := openStore(t)
+	other := reopen(t, s.dir)
+	soon := time.Now().Add(time.Hour) // as young as can be, however slow this is
+	for i := range 2 {
+		all := manyContents(minPack, i+1)
+		if err := other.PutAll(contentsOf(all), false); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(s.dir, packDir), soon, soon); err != nil {
+			t.Fatal(err)
+		}
+		if !s.Has(delta.SumOf(all[0])) {
+			t.Errorf("pack %d is not seen", i+1)
+		}
+	}
+}
