@@ -243,6 +243,11 @@ func TestHorizon(t *testing.T) {
 	if there, err := filepath.Glob(filepath.Join(in, "*")); err != nil || len(there) != 1 || there[0] != held[0] {
 		t.Errorf("leases %q, want %q; %v", there, held, err)
 	}
+	for range 2 { // closing again does nothing
+		if err := s.Close(); err != nil || !s.Horizon(now).Equal(now.Add(-Least)) {
+			t.Errorf("closed: %v", err)
+		}
+	}
 }
 
 // TestWithoutTheLockNothingIsTouchedOrRemoved: a collector and a put may have met otherwise.
