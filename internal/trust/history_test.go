@@ -109,9 +109,12 @@ func (h history) run(base, kerf, dir string) (e *evidence, err error) {
 		return nil, fmt.Errorf("diff: %v", r)
 	}
 	e.diff, e.left = r.out, map[string]bool{}
-	if _, list, ok := strings.Cut(r.err, "unproven: the diff leaves out "); ok {
+	if _, list, ok := strings.Cut(r.err, "unproven: the diff leaves out changes of these files of which nobody saw who made them\n"); ok {
 		for l := range strings.Lines(list) {
-			e.left[strings.TrimSpace(l)] = true
+			if path, ok := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "  "); ok {
+				path, _, _ = strings.Cut(path, " (")
+				e.left[path] = true
+			}
 		}
 	}
 	if _, list, ok := strings.Cut(r.err, "not whole: the diff leaves out "); ok {
@@ -347,24 +350,31 @@ func (e *evidence) rebuild(p *place) error {
 		}
 		return false
 	}
-	var patch strings.Builder
-	for _, s := range sections(e.diff) { // by their paths: what is above comes first
-		if len(s.paths) != 2 {
-			return fmt.Errorf("diff: a part of it has no paths: %s", s.text)
-		}
+	list := sections(e.diff)
+	fits := func(s section) bool {
 		a, b := s.paths[0], s.paths[1]
 		_, there := base[a]
 		// What is left out in part need not fit what was there before the turn.
-		left := e.left[a] || e.left[b]
+		last := len(e.turns) - 1
+		left := e.left[a] || e.left[b] || e.late(last, a) || e.late(last, b)
 		made := strings.Contains(s.text, "\ndeleted file") && !there && token.MatchString(s.text) // by the writer in this turn
-		if touched(a) || touched(b) || holds(a) || holds(b) || inTheWay(a) || inTheWay(b) || made || left {
-			e.dropped[a], e.dropped[b] = true, true
-			continue
+		return !touched(a) && !touched(b) && !holds(a) && !holds(b) && !inTheWay(a) && !inTheWay(b) && !made && !left
+	}
+	for range 2 { // of a move that is left out, what was moved away stays in the way
+		for _, s := range list { // by their paths: what is above comes first
+			if len(s.paths) != 2 {
+				return fmt.Errorf("diff: a part of it has no paths: %s", s.text)
+			}
+			if !fits(s) {
+				e.dropped[s.paths[0]], e.dropped[s.paths[1]] = true, true
+			}
 		}
-		if inGit(a) && inGit(b) {
-			continue
+	}
+	var patch strings.Builder
+	for _, s := range list {
+		if a, b := s.paths[0], s.paths[1]; fits(s) && !(inGit(a) && inGit(b)) {
+			patch.WriteString(s.text)
 		}
-		patch.WriteString(s.text)
 	}
 	dir := filepath.Join(p.base, "rebuilt")
 	for path, n := range base {

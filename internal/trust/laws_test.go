@@ -259,8 +259,10 @@ func (e *evidence) holdsOthers(path string, touched func(string) bool, now tree)
 // may be left out that could be the only copy of that; then it is named.
 func diffIsTree(e *evidence) []string {
 	var faults []string
-	if len(e.left) > 0 && len(e.deeds) == 0 {
-		faults = append(faults, fmt.Sprintf("the diff leaves out %v, and nobody else was there", slices.Sorted(maps.Keys(e.left))))
+	for _, p := range slices.Sorted(maps.Keys(e.left)) {
+		if len(e.deeds) == 0 && !e.late(len(e.turns)-1, p) {
+			faults = append(faults, fmt.Sprintf("the diff leaves out %s, and nobody else was there", p))
+		}
 	}
 	touched := e.touched()
 	for _, p := range differ(e.rebuilt, e.final) {
@@ -302,6 +304,20 @@ func (e *evidence) late(turn int, path string) bool {
 	return false
 }
 
+// shared reports whether several commands that ran on may have written a path at the same time, so that it is not
+// known which wrote what.
+func (e *evidence) shared(path string) bool {
+	n := 0
+	for _, calls := range e.turns {
+		for _, c := range calls {
+			if c.trait&later != 0 && c.may(path) {
+				n++
+			}
+		}
+	}
+	return n > 1
+}
+
 // listedIsReal says, where there was no writer, that the log names what changed, with
 // the content before and after, and nothing else.
 func listedIsReal(e *evidence) []string {
@@ -314,7 +330,7 @@ func listedIsReal(e *evidence) []string {
 	for _, entry := range e.entries {
 		if !entry.proven() {
 			for _, c := range entry.Changes {
-				if !e.goesOnFrom(c.Path, c.After, entry.Call) {
+				if !e.goesOnFrom(c.Path, c.After, entry.Call) && !e.shared(e.short(c.Path)) {
 					faults = append(faults, fmt.Sprintf("%s of %s is not proven, and nobody else was there", e.short(c.Path), entry.Call))
 				}
 			}
@@ -444,8 +460,8 @@ func claimsOnlyItsOwn(e *evidence) []string {
 		}
 		for l := range strings.Lines(s.text) {
 			if t := token.FindString(l); l[0] == '+' && t != "" && !strings.Contains(s.text, "\n-"+l[1:]) {
-				// sed and others may change a line of the writer's.
-				if strings.HasSuffix(l, t+"\n") {
+				// sed and others may change a line of the writer's, also at its beginning.
+				if strings.HasSuffix(l, t+"\n") && (l == "+"+t+"\n" || !strings.Contains(s.text, "\n-"+t+"\n")) {
 					faults = append(faults, fmt.Sprintf("the diff holds the writer's line %q of %v", l, s.paths))
 				}
 			}
