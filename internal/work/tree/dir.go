@@ -497,23 +497,20 @@ type mixture struct {
 
 // is reports whether got may be one.
 func (m *mixture) is(got *bufio.Reader) (bool, error) {
-	whole := [2]bool{true, true} // it begins with all of this one so far
 	for size := int64(0); ; size++ {
 		c, err := got.ReadByte()
 		if errors.Is(err, io.EOF) {
-			return whole[0] && size == m.of[0].Size || whole[1] && size == m.of[1].Size ||
-				size >= min(m.of[0].Size, m.of[1].Size), nil
+			return size >= min(m.of[0].Size, m.of[1].Size), nil
 		}
 		if err != nil {
 			return false, err
 		}
 		found := false
-		for i, r := range m.from {
+		for _, r := range m.from {
 			b, err := r.ReadByte()
 			if err != nil && !errors.Is(err, io.EOF) {
 				return false, err
 			}
-			whole[i] = whole[i] && b == c
 			found = found || b == c
 		}
 		if !found || size >= max(m.of[0].Size, m.of[1].Size) {
