@@ -435,15 +435,31 @@ func TestTheRecordHasItAll(t *testing.T) {
 	}
 }
 
-// TestAPlanIsKept: beside the record, for people.
+// TestAPlanIsKept: beside the record, for people. Where that is not possible, and only there, they are told.
 func TestAPlanIsKept(t *testing.T) {
-	c, dir := recorded(t, func(_ *conversation, o *Options) { o.Settings.Approval = protocol.PolicyPlan },
-		says("<proposed_plan>\n1. test\n2. mend\n</proposed_plan>"))
-	c.do(input("plan it"))
-	c.until(is[protocol.TurnCompleted])
-	_ = c.Close()
-	if b, err := os.ReadFile(filepath.Join(dir, "plan.md")); err != nil || !strings.Contains(string(b), "2. mend") {
-		t.Errorf("%q, %v", b, err)
+	for _, blocked := range []bool{false, true} {
+		c, dir := recorded(t, func(_ *conversation, o *Options) { o.Settings.Approval = protocol.PolicyPlan },
+			says("<proposed_plan>\n1. test\n2. mend\n</proposed_plan>"))
+		c.until(is[protocol.SessionStarted])
+		if blocked {
+			if err := os.MkdirAll(filepath.Join(dir, "plan.md", "in the way"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.do(input("plan it"))
+		c.until(is[protocol.TurnCompleted])
+		_ = c.Close()
+		b, err := os.ReadFile(filepath.Join(dir, "plan.md"))
+		if !blocked && (err != nil || !strings.Contains(string(b), "2. mend")) {
+			t.Errorf("%q, %v", b, err)
+		}
+		told := slices.ContainsFunc(c.told, func(e protocol.Event) bool {
+			w, ok := e.Msg.(protocol.Warning)
+			return ok && strings.HasPrefix(w.Message, "the plan cannot be saved: ")
+		})
+		if told != blocked {
+			t.Errorf("blocked %v: told %v", blocked, told)
+		}
 	}
 }
 
