@@ -300,12 +300,10 @@ func (w *inverter) whole(c *delta.Change, now *delta.Image) (_ *delta.Image, err
 	if max(c.Pre.Size, c.Post.Size, now.Size) > content.Limit {
 		return now, nil
 	}
-	if !now.Loaded {
-		if now, err = w.look.Load(c.Path); err != nil {
-			return nil, err
-		}
+	for path, pl := range w.state { // not each picture is of what was there
+		now = w.look.Content(path, pl.was, now)
 	}
-	for _, img := range []**delta.Image{&c.Pre, &c.Post} {
+	for _, img := range []**delta.Image{&now, &c.Pre, &c.Post} {
 		if *img, err = w.loaded(c.Path, *img, content.Limit); err != nil {
 			return nil, err
 		}

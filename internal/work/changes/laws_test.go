@@ -665,3 +665,65 @@ func TestALargeFileIsTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// TestAMergeOfWhatIsNotLoadedTakesTheRightContent: what a step is taken back from may be at another path, or
+// only in the store, when the file at the path holds something else.
+func TestAMergeOfWhatIsNotLoadedTakesTheRightContent(t *testing.T) {
+	text := func(first, last string) *delta.Image {
+		return delta.NewFile([]byte(first+"\n"+strings.Repeat("between\n", 9)+last+"\n"), 0o644)
+	}
+	a, b, mine, c := text("a", "a"), text("b", "a"), text("b", "mine"), text("c", "mine")
+	for _, at := range []string{"/w/a", "/w/z", "/w/a, large", "/w/z, large"} {
+		w := newWorld(func(int) int { return 0 }, NoFault, false)
+		at, large := strings.CutSuffix(at, ", large")
+		if large {
+			w.whole = 10
+		}
+		w.files["/w/a"] = w.keep(a)
+		own := func(set delta.Set) {
+			if err := w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool}, set); err != nil {
+				t.Fatal(err)
+			}
+		}
+		own(delta.Set{{Path: "/w/a", Pre: a, Post: b}})
+		w.files["/w/a"] = mine // by the user, and seen by nobody
+		w.images[mine.Sum] = mine.Data
+		if at == "/w/a" {
+			own(delta.Set{{Path: at, Pre: mine, Post: c}})
+		} else {
+			own(delta.Set{{Path: "/w/a", Pre: mine, To: at}, {Path: at, Post: c, From: "/w/a"}})
+		}
+		p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t1"}, w.look())
+		if err != nil || p.Problem != "" {
+			t.Fatalf("%s, large %v: %v %q", at, large, err, p.Problem)
+		}
+		if err := w.do(p); err != nil || !w.files["/w/a"].Same(text("a", "mine")) || w.files["/w/z"] != nil {
+			t.Errorf("%s, large %v: %v, %v", at, large, err, w.files)
+		}
+	}
+}
+
+// TestAMovedFileThatWasEditedIsMerged: the present content is where the file is now.
+func TestAMovedFileThatWasEditedIsMerged(t *testing.T) {
+	text := func(first, last string) *delta.Image {
+		return delta.NewFile([]byte(first+"\n"+strings.Repeat("between\n", 9)+last+"\n"), 0o644)
+	}
+	a, b, now := text("a", "a"), text("b", "a"), text("b", "mine")
+	for _, whole := range []int64{0, 10} {
+		w := newWorld(func(int) int { return 0 }, NoFault, false)
+		w.whole = whole
+		w.files["/w/a"] = w.keep(a)
+		if err := w.commit(ledger.Entry{Session: "s", Turn: "t1", Cause: ledger.CauseTool},
+			delta.Set{{Path: "/w/a", Pre: a, To: "/w/z"}, {Path: "/w/z", Post: b, From: "/w/a"}}); err != nil {
+			t.Fatal(err)
+		}
+		w.files["/w/z"] = now // by the user; the store does not have it
+		p, err := w.reader().plan(newBook(w.entries), Choice{}, w.look())
+		if err != nil || p.Problem != "" {
+			t.Fatalf("whole %d: %v %q", whole, err, p.Problem)
+		}
+		if err := w.do(p); err != nil || !w.files["/w/a"].Same(text("a", "mine")) || w.files["/w/z"] != nil {
+			t.Errorf("whole %d: %v, %v", whole, err, w.files)
+		}
+	}
+}

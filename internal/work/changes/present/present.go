@@ -32,6 +32,18 @@ type Look struct {
 	Moved func(moved.Search) string
 }
 
+// Content is img with its content, if path holds it, which was found to hold was.
+func (l Look) Content(path string, was, img *delta.Image) *delta.Image {
+	if img.Loaded || was.At() != img.Version {
+		return img
+	}
+	full, err := l.Load(path)
+	if err != nil || full.At() != img.Version {
+		return img
+	}
+	return full
+}
+
 // Directory is the kind of the image of a directory, which has a mode and nothing
 // else. Such images are in no set.
 const Directory delta.Kind = "directory"
