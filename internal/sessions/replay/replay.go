@@ -18,8 +18,8 @@ import (
 	"kerf/internal/protocol"
 	"kerf/internal/sessions/records"
 	"kerf/internal/work/changes"
-	"kerf/internal/work/changes/content"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn/contents"
 )
 
 // Options say what is replayed, and with what.
@@ -101,7 +101,7 @@ type replayer struct {
 	o            Options
 	cwd, scratch string // the directory of the session, and its copy
 	top          string
-	images       content.Images
+	images       contents.Images
 	entries      []ledger.Entry    // since the session began
 	applied      map[int64]bool    // by number: entries that are in place or that calls make again
 	known        map[string]string // by path: the sum of what the record last told of a file

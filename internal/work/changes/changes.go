@@ -13,16 +13,16 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
-	"kerf/internal/work/changes/content"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/ledger/known"
 	"kerf/internal/work/store"
+	"kerf/internal/work/txn/contents"
 )
 
 // Reader reads one ledger with its images. It has no state.
 type Reader struct {
 	Ledger *ledger.Ledger
-	Images content.Images
+	Images contents.Images
 	// Base is the directory that diffs name paths relative to.
 	Base string
 	// Elsewhere finds the content that a path had where the images do not have it, and
@@ -313,7 +313,7 @@ func (r Reader) loadSet(set delta.Set) (_ delta.Set, first error) {
 	return set, first
 }
 
-func (r Reader) load(img *delta.Image) (*delta.Image, error) { return content.Load(r.Images, img) }
+func (r Reader) load(img *delta.Image) (*delta.Image, error) { return contents.Load(r.Images, img) }
 
 // Relative is path as diffs below base name it: relative to base, or absolute
 // without its first slash when it lies elsewhere.

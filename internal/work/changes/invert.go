@@ -11,11 +11,11 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/order"
-	"kerf/internal/work/changes/content"
 	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/txn/contents"
 )
 
 // inverter takes steps back, the newest first, on a picture of the present.
@@ -217,7 +217,7 @@ func (w *inverter) rebase(path string, pre, post, now *delta.Image) (next *delta
 	}
 	switch {
 	case now.Same(post):
-		if post != nil && !now.Loaded && !content.Large(now, w.reader.Whole) {
+		if post != nil && !now.Loaded && !contents.Large(now, w.reader.Whole) {
 			full, err := w.load(path, now)
 			if err == nil {
 				now = full
@@ -297,14 +297,14 @@ func (w *inverter) rebaseKind(path string, pre, post, now *delta.Image) (next *d
 
 // whole has what takes part in a merge loaded, unless something of it is too large.
 func (w *inverter) whole(c *delta.Change, now *delta.Image) (_ *delta.Image, err error) {
-	if max(c.Pre.Size, c.Post.Size, now.Size) > content.Limit {
+	if max(c.Pre.Size, c.Post.Size, now.Size) > contents.Limit {
 		return now, nil
 	}
 	for path, pl := range w.state { // not each picture is of what was there
 		now = w.look.Content(path, pl.was, now)
 	}
 	for _, img := range []**delta.Image{&now, &c.Pre, &c.Post} {
-		if *img, err = w.loaded(c.Path, *img, content.Limit); err != nil {
+		if *img, err = w.loaded(c.Path, *img, contents.Limit); err != nil {
 			return nil, err
 		}
 	}
@@ -315,9 +315,9 @@ func (w *inverter) load(path string, img *delta.Image) (*delta.Image, error) {
 	return w.loaded(path, img, w.reader.Whole)
 }
 
-// loaded is content.Ready, but may also find the content that path had elsewhere.
+// loaded is contents.Ready, but may also find the content that path had elsewhere.
 func (w *inverter) loaded(path string, img *delta.Image, whole int64) (*delta.Image, error) {
-	full, err := content.Ready(w.reader.Images, img, whole)
+	full, err := contents.Ready(w.reader.Images, img, whole)
 	if err == nil || w.reader.Elsewhere == nil || img == nil {
 		return full, err
 	}

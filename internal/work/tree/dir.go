@@ -210,15 +210,13 @@ func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable b
 	if err := w.begin(seen); err != nil {
 		return err
 	}
-	half := len(img.Data) / 2 // two calls, so that fault tests can stop between them
-	w.step("write", func() error { _, err := f.WriteAt(img.Data[:half], 0); return err })
-	w.step("write", func() error {
-		if !img.Loaded {
-			return copyFrom(from, img.Sum, f)
-		}
-		_, err := f.WriteAt(img.Data[half:], int64(half))
-		return err
-	})
+	if img.Loaded {
+		half := len(img.Data) / 2 // two calls, so that fault tests can stop between them
+		w.step("write", func() error { _, err := f.WriteAt(img.Data[:half], 0); return err })
+		w.step("write", func() error { _, err := f.WriteAt(img.Data[half:], int64(half)); return err })
+	} else {
+		w.step("write", func() error { return copyFrom(from, img.Sum, f) })
+	}
 	w.step("truncate", func() error { return f.Truncate(img.Size) })
 	if perm := fs.FileMode(img.Mode) & fs.ModePerm; perm != w.mode.Perm() {
 		w.step("chmod", func() error { return f.Chmod(perm) })

@@ -216,7 +216,11 @@ func (j *job) keep(o *op) error {
 	}
 	if err == nil && o.pre != nil && !o.pre.Loaded {
 		err = in(j.tree, string(o.Path), func(d *tree.Dir, name string) error {
-			return contents.Keep(j.w.Store, o.pre, d, name, j.w.Durable)
+			err := contents.Keep(j.w.Store, o.pre, d, name, j.w.Durable)
+			if errors.Is(err, tree.ErrChanged) {
+				return mismatch(d, name, o)
+			}
+			return err
 		})
 	}
 	if err != nil {

@@ -629,3 +629,30 @@ func TestOneStrayKeepsNoOther(t *testing.T) {
 		t.Errorf("only %d removals left a file", strays)
 	}
 }
+
+// TestALargeFileThatChangesBeforeItIsKept: what the store has to keep of it is not what was seen any more. The
+// commit says so, as of a small one, and what the other wrote stays.
+func TestALargeFileThatChangesBeforeItIsKept(t *testing.T) {
+	for name, post := range map[string]*delta.Image{"removed": nil, "replaced": delta.NewFile([]byte("its successor"), 0o644)} {
+		f := newFixtureIn(t, largeRoot)
+		f.write("a", "what was seen")
+		c := delta.Change{Path: f.path("a"), Pre: &delta.Image{Version: f.image("a").Version}, Post: post}
+		done := false
+		w := f.open(true, func(op, path string) error {
+			if op == "write" && strings.HasSuffix(path, "journal.jsonl") && !done {
+				done = true
+				f.write("a", "what another wrote, and is longer")
+			}
+			return nil
+		})
+		_, err := w.Commit(context.Background(), delta.Set{c}, CommitOptions{})
+		var mismatch *MismatchError
+		if !errors.As(err, &mismatch) || mismatch.Path != c.Path || !done {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := os.ReadFile(f.path("a")); string(got) != "what another wrote, and is longer" {
+			t.Errorf("%s: it holds %q, %v", name, got, err)
+		}
+		f.checkClean()
+	}
+}

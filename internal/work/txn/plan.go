@@ -154,7 +154,7 @@ func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 	}
 	var seen *tree.Entry
 	err := in(j.tree, real, func(d *tree.Dir, name string) (err error) {
-		if c.Pre != nil && (c.Pre.Loaded || c.Pre.Size > j.tree.Whole()) {
+		if c.Pre != nil && (c.Pre.Loaded || contents.Large(c.Pre, j.tree.Whole())) {
 			if e, ok := d.Known(name, c.Pre); ok {
 				seen = e
 				return nil
@@ -219,7 +219,7 @@ func (j *job) complete(post, pre *delta.Image) (*delta.Image, error) {
 			img.Mode = pre.Mode
 		}
 	}
-	return contents.Load(j.w.Store, &img, j.tree.Whole())
+	return contents.Here(j.w.Store, &img, j.tree.Whole())
 }
 
 // howToReplace chooses between a new file under the old name and new content in the

@@ -377,11 +377,11 @@ func undoInPlace(s *store.Store, whole int64, d *tree.Dir, name string, o *op) (
 	if same, err := d.Holds(name, o.pre.At()); err != nil || same {
 		return false, err
 	}
-	pre, err := contents.Load(s, o.pre, whole)
+	pre, err := contents.Here(s, o.pre, whole)
 	if err != nil {
 		return false, err
 	}
-	post, err := contents.Load(s, o.post, whole)
+	post, err := contents.Here(s, o.post, whole)
 	if err != nil {
 		return false, err
 	}

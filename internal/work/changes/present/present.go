@@ -11,10 +11,10 @@ import (
 	"slices"
 
 	"kerf/internal/text/delta"
-	"kerf/internal/work/changes/content"
 	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/txn/contents"
 )
 
 // Look tells the present.
@@ -82,7 +82,7 @@ func In(t *tree.Tree, base string) Look {
 			}
 			return Dir(uint32(st.Mode().Perm())), nil
 		},
-		Load: func(p string) (*delta.Image, error) { return t.ReadEntry(p, content.Limit) },
+		Load: func(p string) (*delta.Image, error) { return t.ReadEntry(p, contents.Limit) },
 		Names: func(dir string) (names []string, err error) {
 			list, err := os.ReadDir(filepath.FromSlash(dir))
 			err = shut(dir+"/", err)

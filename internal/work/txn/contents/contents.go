@@ -1,8 +1,9 @@
-// Package contents brings what changes hold into the store and out of it. Contents that are larger
-// than tree.Options.Whole are never in memory.
+// Package contents brings what changes hold into the store and out of it. A content that is larger
+// than tree.Options.Whole is not in memory, unless it takes part in a merge.
 package contents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,22 +13,60 @@ import (
 	"kerf/internal/work/tree"
 )
 
-// Load returns img with its content, if that is not larger than whole. The store must have it in
-// any case, or it fails with store.ErrNotFound.
-func Load(s *store.Store, img *delta.Image, whole int64) (*delta.Image, error) {
-	if img.Loaded {
+// Images has contents by their sums. Its errors are those of *store.Store.
+type Images interface {
+	Get(delta.Sum) ([]byte, error)
+	// Verify reads a content and checks it, whatever its size.
+	Verify(delta.Sum) error
+}
+
+// Limit is the size in bytes of the largest content that is loaded.
+const Limit = 1 << 30
+
+// ErrLarge says that a content is larger than Limit.
+var ErrLarge = errors.New("too large to be in memory")
+
+// Load returns img with its content.
+func Load(from Images, img *delta.Image) (*delta.Image, error) {
+	if img == nil || img.Loaded {
 		return img, nil
 	}
-	full := *img
-	if img.Size > whole {
-		if !s.Has(img.Sum) {
-			return &full, fmt.Errorf("object %s: %w", img.Sum, store.ErrNotFound)
-		}
-		return &full, nil
+	if img.Size > Limit {
+		return nil, ErrLarge
 	}
-	data, err := s.Get(img.Sum)
+	data, err := from.Get(img.Sum)
+	if err != nil {
+		return nil, err
+	}
+	full := *img
 	full.Data, full.Loaded = data, true
-	return &full, err
+	return &full, nil
+}
+
+// Large reports whether img is not loaded because it is larger than whole, or than tree.Whole if
+// that is 0.
+func Large(img *delta.Image, whole int64) bool {
+	return img != nil && !img.Loaded && img.Size > cmp.Or(whole, tree.Whole)
+}
+
+// Ready is Load for what is to be committed: an image that is large stays as it is, if its content
+// is to be had and is not damaged.
+func Ready(from Images, img *delta.Image, whole int64) (*delta.Image, error) {
+	if !Large(img, whole) {
+		return Load(from, img)
+	}
+	return img, from.Verify(img.Sum)
+}
+
+// Here is Ready for what is committed now. It does not read what is large: whoever copies it checks it.
+func Here(s *store.Store, img *delta.Image, whole int64) (*delta.Image, error) {
+	if !Large(img, whole) {
+		return Load(s, img)
+	}
+	if !s.Has(img.Sum) {
+		return nil, fmt.Errorf("object %s: %w", img.Sum, store.ErrNotFound)
+	}
+	return img, nil
 }
 
 // Of is what the store takes of a change: the contents that are loaded.
@@ -44,11 +83,8 @@ func Of(c delta.Change) []store.Content {
 	return both
 }
 
-// ErrChanged says that a file does not hold what it was seen to hold.
-var ErrChanged = errors.New("its content has changed")
-
 // Keep sees to it that the store has img, which is not loaded. If it does not, the content is that
-// of the file called name in d.
+// of the file called name in d; tree.ErrChanged says that it is another one by now.
 func Keep(s *store.Store, img *delta.Image, d *tree.Dir, name string, durable bool) error {
 	err := s.Keep(img.Sum, durable)
 	if !errors.Is(err, store.ErrNotFound) {
@@ -57,7 +93,7 @@ func Keep(s *store.Store, img *delta.Image, d *tree.Dir, name string, durable bo
 	return d.Lend(name, func(f *os.File) error {
 		kept, err := s.PutFile(store.Source{File: f, Durable: durable})
 		if err == nil && kept.Sum != img.Sum {
-			err = ErrChanged
+			err = tree.ErrChanged
 		}
 		return err
 	})

@@ -39,22 +39,22 @@ func unloaded(text string) *delta.Image {
 	return &delta.Image{Version: delta.NewFile([]byte(text), 0o644).Version}
 }
 
-func TestLoad(t *testing.T) {
+func TestHere(t *testing.T) {
 	s, _ := room(t, "")
 	if _, err := s.Put([]byte("content")); err != nil {
 		t.Fatal(err)
 	}
 	there, gone := unloaded("content"), unloaded("nowhere")
 	for _, whole := range []int64{6, 7} {
-		if got, err := Load(s, there, whole); err != nil || got.Loaded != (whole == 7) || string(got.Data) != "content"[:7*(whole-6)] {
+		if got, err := Here(s, there, whole); err != nil || got.Loaded != (whole == 7) || string(got.Data) != "content"[:7*(whole-6)] {
 			t.Errorf("of %d bytes at most: %+v, %v", whole, got, err)
 		}
-		if _, err := Load(s, gone, whole); !errors.Is(err, store.ErrNotFound) {
+		if _, err := Here(s, gone, whole); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("what is not there: %v", err)
 		}
 	}
 	loaded := delta.NewFile([]byte("elsewhere"), 0o644)
-	if got, err := Load(s, loaded, 1); got != loaded || err != nil {
+	if got, err := Here(s, loaded, 1); got != loaded || err != nil {
 		t.Errorf("what is loaded: %+v, %v", got, err)
 	}
 	if there.Loaded {
@@ -105,7 +105,7 @@ func TestKeep(t *testing.T) {
 		if err := Keep(s, img, d, "none", durable); err != nil {
 			t.Errorf("what the store has is looked for in the tree: %v", err)
 		}
-		if err := Keep(s, old, d, "f", durable); !errors.Is(err, ErrChanged) {
+		if err := Keep(s, old, d, "f", durable); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("of another file: %v", err)
 		}
 		if err := Keep(s, old, d, "none", durable); !errors.Is(err, os.ErrNotExist) {

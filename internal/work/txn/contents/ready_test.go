@@ -1,4 +1,4 @@
-package content
+package contents
 
 import (
 	"errors"
@@ -62,7 +62,7 @@ func TestReady(t *testing.T) {
 }
 
 // TestLoad: nothing is loaded that is too large for it.
-func TestLoad(t *testing.T) {
+func TestLoadHasALimit(t *testing.T) {
 	from := &images{sum: sized(0).Sum, data: "x"}
 	if got, err := Load(from, sized(Limit)); err != nil || !got.Loaded {
 		t.Errorf("at the limit: %v, %v", got, err)
