@@ -330,32 +330,27 @@ func (k *Keeper) room(size int64) error {
 }
 
 // copyAll copies a file; its holes stay holes.
-func copyAll(out, in int) error {
-	for at := int64(0); ; {
-		begin, err := unix.Seek(in, at, unix.SEEK_DATA)
-		if err == unix.ENXIO { // a hole up to the end, or the end
-			end, err := unix.Seek(in, 0, io.SeekEnd)
-			if err == nil {
-				err = unix.Ftruncate(out, end)
-			}
-			return err
-		}
-		var end int64
-		if err == nil {
-			end, err = unix.Seek(in, begin, unix.SEEK_HOLE)
-		}
-		if err != nil { // a file system that does not tell
-			begin = at
-			end, err = unix.Seek(in, 0, io.SeekEnd)
-		}
-		if err == nil {
-			err = copyPart(out, in, begin, end)
-		}
-		if err != nil {
-			return err
-		}
-		at = end
+func copyAll(out, in int) error { return copyParts(out, in, unix.Seek) }
+
+// copyParts is copyAll with the call that tells where the parts of a file are.
+func copyParts(out, in int, seek func(fd int, offset int64, whence int) (int64, error)) error {
+	size, err := seek(in, 0, io.SeekEnd)
+	for at := int64(0); err == nil && at < size; {
+		begin, end := at, size
+		if data, seekErr := seek(in, at, unix.SEEK_DATA); seekErr == unix.ENXIO {
+			break // a hole up to the end
+		} else if hole, holeErr := seek(in, data, unix.SEEK_HOLE); seekErr == nil && holeErr == nil {
+			begin, end = data, hole
+		} // else the file system does not tell
+		err, at = copyPart(out, in, begin, end), end
 	}
+	if err == nil {
+		size, err = seek(in, 0, io.SeekEnd) // it may have become shorter
+	}
+	if err == nil {
+		err = unix.Ftruncate(out, size)
+	}
+	return err
 }
 
 // copyPart copies what lies between two places of a file to the same of another one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -72,6 +73,42 @@ func TestHolesStayHoles(t *testing.T) {
 			if _, _ = kept.ReadAt(got, at); !bytes.Equal(want, got) {
 				t.Errorf("%d bytes: the copy is another one at %d", size, at)
 			}
+		}
+	}
+}
+
+// TestACopyIsWholeWhereHolesAreNotTold: some file systems do not know the calls, or only one of them.
+func TestACopyIsWholeWhereHolesAreNotTold(t *testing.T) {
+	data := append(append([]byte("begins"), make([]byte, 3<<20)...), "ends"...)
+	for name, refused := range map[string][]int{
+		"nothing": {unix.SEEK_DATA, unix.SEEK_HOLE}, "no data": {unix.SEEK_DATA}, "no holes": {unix.SEEK_HOLE}, "all": nil,
+	} {
+		from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
+		if err := os.WriteFile(from, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in, err := os.Open(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		out, err := os.Create(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		calls := 0
+		err = copyParts(int(out.Fd()), int(in.Fd()), func(fd int, offset int64, whence int) (int64, error) {
+			if calls++; calls > 100 {
+				t.Fatalf("%s: it does not end", name)
+			}
+			if slices.Contains(refused, whence) {
+				return 0, unix.EINVAL
+			}
+			return unix.Seek(fd, offset, whence)
+		})
+		if got, readErr := os.ReadFile(to); err != nil || readErr != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d bytes, %v, %v", name, len(got), err, readErr)
 		}
 	}
 }
