@@ -190,7 +190,7 @@ func (op opener) start(ctx context.Context, r request, around *instructions.Sour
 		return nil, err
 	}
 	servers, noServers := langservers.Open(ctx, langservers.Options{Config: op.Config, Trusted: op.trusted(),
-		Roots: ws.Roots, Policy: op.policy}, &eo)
+		Roots: ws.Roots, Policy: op.policy, Scratch: ws.Scratch()}, &eo)
 	exec := executor.New(eo)
 	checked, unchecked := checking.Around(exec, eo, ws.Roots, op.Config, op.trusted())
 	watched := telemetry.Join(&r.watch, &r.client, op.Config, op.getenv, l.ID, r.choice.Provider, set.Model)

@@ -24,6 +24,7 @@ import (
 	"kerf/internal/agent/tools"
 	"kerf/internal/agent/turn"
 	"kerf/internal/config"
+	"kerf/internal/host/confining"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/boundary"
@@ -48,6 +49,8 @@ type Options struct {
 	Roots []string
 	// Policy makes that of commands: of roots, and the directory that is /tmp inside.
 	Policy func(roots []string, tmp string) func(protocol.SandboxMode) boundary.Policy
+	// Scratch, when not empty, is in the place of Kerf's home.
+	Scratch string
 }
 
 // Open finds the servers that are used in a session, whose executor gets eo: none where none
@@ -128,7 +131,7 @@ func confined(o Options, roots []string, s langserver.Server) (boundary.Policy, 
 	if err != nil {
 		return boundary.Policy{}, nil, err
 	}
-	p := o.Policy(roots, tmp)(protocol.SandboxWorkspace)
+	p := confining.Beside(o.Scratch, o.Policy(roots, tmp)(protocol.SandboxWorkspace))
 	p.Mode, p.Roots, p.Network, p.Domains, p.Session = boundary.WorkspaceWrite, nil, false, nil, nil
 	p.TmpDir, p.SharedTmp, p.NoTmp, p.NoTmpdir = tmp, false, false, false
 	var first []boundary.Rule
