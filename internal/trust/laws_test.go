@@ -260,7 +260,7 @@ func (e *evidence) holdsOthers(path string, touched func(string) bool, now tree)
 func diffIsTree(e *evidence) []string {
 	var faults []string
 	for _, p := range slices.Sorted(maps.Keys(e.left)) {
-		if len(e.deeds) == 0 && !e.late(len(e.turns)-1, p) {
+		if len(e.deeds) == 0 && !e.shared(p) {
 			faults = append(faults, fmt.Sprintf("the diff leaves out %s, and nobody else was there", p))
 		}
 	}
