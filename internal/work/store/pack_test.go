@@ -381,22 +381,6 @@ func TestAContentWhosePackWentUnseenIsNotFound(t *testing.T) {
 	}
 }
 
-// TestASweepThatCannotSeeTheSplicesRemovesNothing: a content may be what another one is made of.
-func TestASweepThatCannotSeeTheSplicesRemovesNothing(t *testing.T) {
-	s := openStore(t)
-	sum, err := s.Put([]byte("an old content"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, spliceDir), []byte("in the way"), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	done, err := s.Sweep(t.Context(), time.Now().Add(time.Hour), func(Object) bool { return false }, false)
-	if err == nil || done.Removed != 0 || !s.Has(sum) {
-		t.Errorf("%+v, %v", done, err)
-	}
-}
-
 // TestPacksThatCouldNotBeListedAreThereAgain: what kept the directory from being read may pass.
 func TestPacksThatCouldNotBeListedAreThereAgain(t *testing.T) {
 	s := openStore(t)
@@ -454,19 +438,23 @@ func TestAPackThatCouldNotBeReadIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestASweepThatCannotReadASpliceRemovesNothing: nobody knows what it is made on.
-func TestASweepThatCannotReadASpliceRemovesNothing(t *testing.T) {
-	s := openStore(t)
-	sum, err := s.Put([]byte("an old content"))
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(s.dir, spliceDir, delta.SumOf([]byte("x")).String()), 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	done, err := s.Sweep(t.Context(), time.Now().Add(time.Hour), func(Object) bool { return false }, false)
-	if err == nil || done.Removed != 0 || !s.Has(sum) {
-		t.Errorf("%+v, %v", done, err)
+// TestASweepThatCannotReadTheSplicesRemovesNothing: a content may be what another one is made of.
+func TestASweepThatCannotReadTheSplicesRemovesNothing(t *testing.T) {
+	for name, block := range map[string]func(dir string) error{
+		"all": func(dir string) error { return os.WriteFile(dir, []byte("in the way"), 0o600) },
+		"one splice": func(dir string) error {
+			return os.MkdirAll(filepath.Join(dir, delta.SumOf([]byte("x")).String()), 0o700)
+		},
+	} {
+		s := openStore(t)
+		sum, err := s.Put([]byte("an old content"))
+		if err := errors.Join(err, block(filepath.Join(s.dir, spliceDir))); err != nil {
+			t.Fatal(err)
+		}
+		done, err := s.Sweep(t.Context(), time.Now().Add(time.Hour), func(Object) bool { return false }, false)
+		if err == nil || done.Removed != 0 || !s.Has(sum) {
+			t.Errorf("%s: %+v, %v", name, done, err)
+		}
 	}
 }
 

@@ -29,9 +29,9 @@ const (
 	Merge Way = "merge"
 )
 
-// Conflict makes the change c, whose contents are loaded, of what is there now. It returns
-// what the file becomes, and a note for the user; false where this way leads to nothing.
-// Theirs says what the change leads to: "before the change" for an undo.
+// Conflict makes the change c of what is there now. The contents are loaded where the conflict is
+// about lines. It returns what the file becomes, and a note for the user; false where this way leads
+// to nothing. Theirs says what the change leads to: "before the change" for an undo.
 func Conflict(way Way, c delta.Change, now *delta.Image, conflict *delta.ConflictError, theirs string) (*delta.Image,
 	string, bool) {
 	if way == "" || way == Skip {
