@@ -182,6 +182,12 @@ var replies = []move{
 			return unix.Munmap(m)
 		})
 	}},
+	{"append by a new name", func(f, text string, _ func()) error {
+		if err := unix.Link(f, f+".also"); err != nil {
+			return err
+		}
+		return opened(f+".also", unix.O_WRONLY|unix.O_APPEND, writes(text))
+	}},
 	{"make", func(f, text string, _ func()) error { return into(f+".new", "", text, unix.O_CREAT|unix.O_EXCL) }},
 	{"make by a move", func(f, text string, _ func()) error {
 		if err := into(f+".swp", "", text, unix.O_CREAT|unix.O_EXCL); err != nil {
@@ -229,14 +235,18 @@ const (
 	plain  style = iota
 	linked       // each file has two names, and the command uses the other one of every second file
 	cut          // what the command did is collected all the time
+	apart        // each file has two names in two directories, and each side uses its own
 	styles
 )
 
 // names of a file, for the command and for the other writer.
 func (y style) names(i int) (own, other string) {
 	other = fmt.Sprintf("f%d", i)
-	if own = other; y == linked && i%2 == 1 {
+	switch own = other; {
+	case y == linked && i%2 == 1:
 		own += ".too"
+	case y == apart:
+		other = "apart/" + own
 	}
 	return own, other
 }
@@ -279,10 +289,13 @@ func (s *stage) duelled(k, m, n int, seed uint64, y style, sum *outcome) {
 	s.Helper()
 	s.empty()
 	for i := range n {
-		_, other := y.names(i)
+		own, other := y.names(i)
 		s.write(other, fmt.Sprintf("file %d\n", i))
 		if y == linked {
-			if err := os.Link(filepath.Join(s.root, other), filepath.Join(s.root, other+".too")); err != nil {
+			own = other + ".too"
+		}
+		if own != other {
+			if err := os.Link(filepath.Join(s.root, other), filepath.Join(s.root, own)); err != nil {
 				s.Fatal(err)
 			}
 		}
@@ -343,6 +356,7 @@ func (s *stage) duelled(k, m, n int, seed uint64, y style, sum *outcome) {
 func holds(s snapshot, i int, mark string) bool {
 	_, other := plain.names(i)
 	for name, text := range s {
+		name = strings.TrimPrefix(name, "apart/")
 		if (name == other || strings.HasPrefix(name, other+".")) && strings.Contains(text, mark) {
 			return true
 		}

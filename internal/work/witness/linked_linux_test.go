@@ -2,9 +2,12 @@ package witness_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
@@ -79,6 +82,52 @@ func TestAllNamesOfAFileAreToldAfterAKill(t *testing.T) {
 		t.Fatalf("%d commands were recovered, want 1", len(list))
 	}
 	if got, want := b.told(list[0]), "proven a: 1 > 12\nproven b: 1 > 12"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestAnotherNameClosedRightAfterward: the command and another program close a file with two names right
+// after each other, each by its own name, and the helper hears of both late. The kernel makes one notice
+// of the two, as it does where they are alike.
+func TestAnotherNameClosedRightAfterward(t *testing.T) {
+	b := newBench(t, "")
+	b.write("a", "1")
+	b.write("d/other", "")
+	if err := os.Link(filepath.Join(b.root, "a"), filepath.Join(b.root, "d/a")); err != nil {
+		t.Fatal(err)
+	}
+	x, cmd, out, box := b.start("exec 3>>a 4>marks; while [ ! -e go ]; do sleep 0.01; done; printf C >&3; exec 3>&-; " +
+		"printf . >&4; while [ ! -e on ]; do sleep 0.01; done; printf C >> a")
+	b.await("marks")
+	signal := func(sig syscall.Signal) {
+		for _, pid := range b.helpers() {
+			if err := syscall.Kill(pid, sig); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	signal(syscall.SIGSTOP)
+	other, err := os.OpenFile(filepath.Join(b.root, "d/a"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write("go", "")
+	for st := os.FileInfo(nil); st == nil || st.Size() == 0; time.Sleep(time.Millisecond) {
+		if st, err = os.Stat(filepath.Join(b.root, "marks")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err = other.WriteString("W"); err == nil {
+		err = other.Close()
+	}
+	signal(syscall.SIGCONT)
+	b.write("on", "")
+	if err := errors.Join(err, cmd.Wait()); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	if got, want := b.told(b.end(x)), "proven a: 1CW > 1CWC\nproven d/a: 1CW > 1CWC\nproven marks: - > .\n"+
+		"unproven a: 1 > 1CW"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

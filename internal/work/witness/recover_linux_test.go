@@ -3,6 +3,7 @@ package witness_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -228,6 +229,21 @@ func TestKilledHelperLosesNothing(t *testing.T) {
 // killHelper kills the helper process, which is a child of this one.
 func (b *bench) killHelper() {
 	b.Helper()
+	for _, pid := range b.helpers() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		for {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if err != nil || len(text) == 0 { // a zombie has none
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// helpers are the helper processes of this one.
+func (b *bench) helpers() (pids []int) {
+	b.Helper()
 	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		b.Fatal(err)
@@ -237,16 +253,10 @@ func (b *bench) killHelper() {
 		stat, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "status"))
 		if strings.Contains(string(text), "--kerf-witness") && strings.Contains(string(stat), "PPid:\t"+strconv.Itoa(os.Getpid())+"\n") {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-			for {
-				text, err := os.ReadFile(name)
-				if err != nil || len(text) == 0 { // a zombie has none
-					break
-				}
-				time.Sleep(time.Millisecond)
-			}
+			pids = append(pids, pid)
 		}
 	}
+	return pids
 }
 
 // TestContentsThatFoundNoRoomAreStoredLater: the disk is full when it is entered what a command did. What

@@ -6,6 +6,7 @@ package closings
 import (
 	"bytes"
 	"encoding/binary"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,16 @@ func (l *Listener) Add(path string) string {
 	return directory(path)
 }
 
+// AddFile hears of an open file from now on, by whatever name it is closed. The result is what notices
+// name it by, empty where there are none.
+func (l *Listener) AddFile(fd int) string {
+	if l.fd < 0 || unix.FanotifyMark(l.fd, unix.FAN_MARK_ADD, unix.FAN_CLOSE_WRITE, unix.AT_FDCWD,
+		"/proc/self/fd/"+strconv.Itoa(fd)) != nil {
+		return ""
+	}
+	return handle(fd, "", unix.AT_EMPTY_PATH)
+}
+
 // Remove ends the notices of a directory that Add named so, if it is still there.
 func (l *Listener) Remove(path, name string) {
 	if name != "" && directory(path) == name {
@@ -64,10 +75,12 @@ func directory(path string) string {
 const identifies = 0x200
 
 // File is what notices name the file by that has a path now, or empty.
-func File(path string) string {
-	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, identifies)
+func File(path string) string { return handle(unix.AT_FDCWD, path, 0) }
+
+func handle(dir int, path string, flags int) string {
+	h, _, err := unix.NameToHandleAt(dir, path, flags|identifies)
 	if err == unix.EINVAL { // before Linux 6.5
-		h, _, err = unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
+		h, _, err = unix.NameToHandleAt(dir, path, flags)
 	}
 	if err != nil {
 		return ""
@@ -79,8 +92,8 @@ func File(path string) string {
 
 // Next calls told with what the kernel has told since the last time: a file was closed by a
 // process that wrote it. Notices about the same file are about several processes, or follow
-// each other in time. lost says that there were more than the kernel keeps. The bytes are
-// valid during the call.
+// each other in time. Of a file that AddFile was told of, dir and name may be empty. lost says that
+// there were more than the kernel keeps. The bytes are valid during the call.
 func (l *Listener) Next(told func(dir, name, file []byte)) (lost bool) {
 	for l.fd >= 0 {
 		n, err := unix.Read(l.fd, l.buffer[:])
@@ -96,7 +109,7 @@ func (l *Listener) Next(told func(dir, name, file []byte)) (lost bool) {
 				break
 			}
 			lost = lost || e.Mask&unix.FAN_Q_OVERFLOW != 0
-			if dir, name, file := records(b[e.Metadata_len:e.Event_len]); name != nil {
+			if dir, name, file := records(b[e.Metadata_len:e.Event_len]); file != nil {
 				told(dir, name, file)
 			}
 			b = b[e.Event_len:]

@@ -30,23 +30,26 @@ func (w *watch) shared(n *name) {
 	if n.writers == 0 || w.paused { // Kerf itself looks at it
 		return
 	}
-	r, below := w.find(n.path)
+	r, below := w.roots.Find(n.path)
 	if r == nil {
 		return
 	}
-	t, err := content.Open(r.fd, below)
+	t, err := content.Open(r.FD, below)
 	if err == nil && t.State.Kind == journal.File {
 		w.hub.tellApart(w, t.FD)
 	}
 	t.Close()
 }
 
-// suspect is a file that was closed more than once at a name.
+// suspect is a file that others may have closed: more than once at a name, or by one of several.
 type suspect struct {
-	w    *watch
-	n    *name
-	file string
+	w      *watch
+	n      *name
+	file   string
+	linked int32 // of a file with several names; else 0
 }
+
+const manyClosed = "more was closed at once than the kernel tells"
 
 // compare finds the files that were closed more often than the command opened them. By the
 // time it looks, what was closed is known to have been opened.
@@ -54,7 +57,12 @@ func (h *hub) compare() {
 	h.due = false
 	if h.endings.Next(h.ended) {
 		for _, w := range h.watches {
-			w.gap("more was closed at once than the kernel tells")
+			w.gap(manyClosed)
+		}
+	}
+	for _, w := range h.watches {
+		if w.several.Next(func(number int32) { h.suspects = append(h.suspects, suspect{w: w, linked: number}) }) {
+			w.gap(manyClosed)
 		}
 	}
 	if len(h.suspects) == 0 {
@@ -62,7 +70,11 @@ func (h *hub) compare() {
 	}
 	h.read()
 	for _, s := range h.suspects {
-		if !s.n.foreign && s.n.ended.Times(s.file) > s.n.opens {
+		if s.linked != 0 {
+			if s.w.several.Of(s.linked).Others() {
+				s.w.foreignFile(s.linked)
+			}
+		} else if !s.n.foreign && s.n.ended.Times(s.file) > s.n.opens {
 			if at := s.w.holder(s.n, s.file); at != nil {
 				s.w.foreign(at)
 			}
@@ -79,7 +91,7 @@ func (h *hub) ended(p string, file []byte) {
 			continue
 		}
 		if name, again := n.ended.Add(file); again {
-			h.suspects = append(h.suspects, suspect{w, n, name})
+			h.suspects = append(h.suspects, suspect{w: w, n: n, file: name})
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/roots"
 	"kerf/internal/work/witness/supervise/listener"
 )
 
@@ -67,7 +68,7 @@ func (c *call) do() error {
 // spot is a name in the workspace with what it holds.
 type spot struct {
 	name  string
-	root  *root
+	root  *roots.Root
 	below string
 	content.Thing
 }
@@ -84,7 +85,7 @@ func (c *call) at(dir int8, p string) (spot, error) {
 
 func (c *call) spot(name string) (spot, error) {
 	s := spot{name: name, Thing: content.Thing{FD: -1}}
-	if s.root, s.below = c.find(name); s.root == nil || c.ignored[name] {
+	if s.root, s.below = c.roots.Find(name); s.root == nil || c.ignored[name] {
 		s.root = nil
 		return s, nil
 	}
@@ -165,7 +166,9 @@ func (c *call) open() error {
 		return err
 	case s.root == nil && writes:
 		if opens {
-			c.parted(c.linked[s.ID], 1) // it is closed where nobody is told
+			number := c.several.Number(s.ID)
+			c.parted(number, 1) // it is closed where nobody is told
+			c.several.Of(number).Opened()
 		}
 		return c.nameless(&s, kept)
 	case s.root == nil:

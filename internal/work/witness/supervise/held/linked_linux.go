@@ -9,18 +9,29 @@ import (
 // linkedFile begins to count for a file that has, or is about to have, several names. n is one
 // of them.
 func (c *call) linkedFile(s *spot, n *name) error {
-	if n.linked != 0 && c.counted[n.linked] != nil {
+	if n.linked != 0 && c.several.Of(n.linked) != nil {
 		return nil
 	}
 	if err := c.pin(s); err != nil {
 		return err
 	}
-	n.linked = c.hub.tellApart(c.watch, s.FD)
-	if n.linked != 0 && c.counted[n.linked] == nil {
-		c.counted[n.linked] = &endings.Several{}
-		c.linked[s.ID] = n.linked
+	if n.linked = c.hear(s.FD); n.linked != 0 {
+		e := c.several.Count(s.ID, n.linked)
+		for range n.writers { // it opened it before
+			e.Opened()
+		}
 	}
 	return nil
+}
+
+// hear takes notices of an open file itself, by whatever name it is changed. Its result names the file,
+// and is 0 where that is not possible.
+func (w *watch) hear(fd int) int32 {
+	number := w.hub.tellApart(w, fd)
+	if number != 0 {
+		w.several.Hear(fd, number)
+	}
+	return number
 }
 
 // heard begins to take notices of a file itself and looks at it again: who closed it before by a
@@ -29,7 +40,7 @@ func (c *call) heard(s *spot) error {
 	if err := c.pin(s); err != nil {
 		return err
 	}
-	c.hub.tellApart(c.watch, s.FD)
+	c.hear(s.FD)
 	err := s.Stat(s.FD, "")
 	c.keeper.Discount(&s.Thing)
 	return err
@@ -40,14 +51,22 @@ func several(t *content.Thing) bool { return t.State.Kind == journal.File && t.S
 
 // parted is told that a name no longer holds the file that it did; the command has that open
 // as often as writers says.
-func (w *watch) parted(linked int32, writers int) { w.counted[linked].Parted(writers) }
+func (w *watch) parted(linked int32, writers int) { w.several.Of(linked).Parted(writers) }
 
 // openUnnamed begins to count anew, and tells of the files that the command has open by names that went.
 func (w *watch) openUnnamed() (list []*journal.Record) {
-	for id, linked := range w.linked {
-		if w.counted[linked].Anew() > 0 {
+	open := map[*endings.Several]int{}
+	for _, n := range w.names {
+		if e := w.several.Of(n.linked); e != nil {
+			open[e] += n.writers
+		}
+	}
+	for id, e := range w.several.All() {
+		late := e.Anew()
+		if late > 0 {
 			list = append(list, unnamed(journal.StillOpen, id))
 		}
+		e.Recount(late + open[e])
 	}
 	return list
 }
@@ -70,4 +89,5 @@ func (w *watch) foreignFile(linked int32) {
 			}
 		}
 	}
+	w.several.Of(linked).Recount(w.writers(&name{linked: linked}))
 }

@@ -1,48 +1,27 @@
 package held
 
 import (
-	"strings"
-
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/work/witness/locate"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/roots"
 )
 
-// root is a directory in which changes are witnessed.
-type root struct {
-	path string
-	fd   int
-}
-
-// find returns the root that a name is in, and the name below it.
-func (w *watch) find(name string) (*root, string) {
-	for i := range w.roots {
-		r := &w.roots[i]
-		if len(name) > len(r.path) && name[len(r.path)] == '/' && strings.HasPrefix(name, r.path) {
-			return r, name[len(r.path)+1:]
-		}
-		if r.path == "/" && len(name) > 1 {
-			return r, name[1:]
-		}
-	}
-	return nil, ""
-}
-
-// Root is find for package dirs.
+// Root finds the root that a name is in, for package dirs.
 func (w *watch) Root(name string) (fd int, below string) {
-	r, below := w.find(name)
+	r, below := w.roots.Find(name)
 	if r == nil {
 		return -1, ""
 	}
-	return r.fd, below
+	return r.FD, below
 }
 
 // look returns what a name holds now. The content is not read.
-func (w *watch) look(r *root, name, below string) (content.Thing, error) {
+func (w *watch) look(r *roots.Root, name, below string) (content.Thing, error) {
 	t, err := content.Thing{FD: -1}, error(nil)
 	if d := w.hub.dirs.Hold(w, locate.Parent(name)); d == nil {
-		t, err = content.Open(r.fd, below)
+		t, err = content.Open(r.FD, below)
 	} else if err = t.Lstat(d.FD, locate.Base(name)); err == unix.ENOENT || err == unix.ENOTDIR {
 		return content.Thing{FD: -1}, nil
 	}
@@ -71,5 +50,5 @@ func (c *call) openNow(s *spot, flags int) (int, error) {
 	if d := c.hub.dirs.Hold(c.watch, locate.Parent(s.name)); d != nil {
 		return locate.Openat2(d.FD, locate.Base(s.name), uint64(flags), 0)
 	}
-	return locate.Openat2(s.root.fd, s.below, uint64(flags), content.Beneath)
+	return locate.Openat2(s.root.FD, s.below, uint64(flags), content.Beneath)
 }

@@ -185,7 +185,8 @@ func (g *game) must(err error) {
 func (g *game) end() {
 	g.w.hub.release(g.w)
 	g.w.hub.drainAll()
-	g.w.closeAll()
+	g.w.roots.Close()
+	g.w.find1.End()
 	_ = unix.Close(g.w.find1.Proc)
 	if g.w.keeper.Dir >= 0 {
 		_ = unix.Close(g.w.keeper.Dir)

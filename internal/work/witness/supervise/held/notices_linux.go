@@ -155,7 +155,7 @@ func (h *hub) take(e *unix.InotifyEvent, name []byte) {
 	switch {
 	case d == nil && e.Mask&unix.IN_CLOSE_WRITE != 0:
 		for _, w := range h.watches {
-			if w.counted[e.Wd].Itself() {
+			if w.several.Of(e.Wd).Itself() {
 				w.foreignFile(e.Wd)
 			}
 		}
@@ -227,12 +227,14 @@ func (h *hub) happened(path string, of notice) (done bool) {
 		}
 		linked, writers := n.linked, n.writers
 		if e == closed {
-			w.counted[n.linked].At()
+			w.several.Of(n.linked).At()
 		}
 		switch {
 		case !done && n.expected(w, of):
 			done = true
 			switch {
+			case e == opened:
+				w.several.Of(linked).Opened()
 			case e == closed && n.writers == 0:
 				w.closed(n)
 			case e == deleted:
@@ -255,12 +257,12 @@ func (h *hub) happened(path string, of notice) (done bool) {
 
 // closed notes what a file is now that the command does not write it any more.
 func (w *watch) closed(n *name) {
-	r, below := w.find(n.path)
+	r, below := w.roots.Find(n.path)
 	if r == nil {
 		return
 	}
 	var t content.Thing
-	if t.Stat(r.fd, below) == nil {
+	if t.Stat(r.FD, below) == nil {
 		n.closed = t.ID
 		w.wrote[t.ID] = t.State
 	}

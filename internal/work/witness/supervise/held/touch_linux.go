@@ -38,7 +38,7 @@ type file struct {
 // touch notes that a name is about to be changed: need is how much of what it holds has
 // to be kept, f what becomes of it.
 func (c *call) touch(s *spot, need level, f content.Fate) (*name, error) {
-	if f == content.Written && several(&s.Thing) && c.counted[c.linked[s.ID]] == nil {
+	if f == content.Written && several(&s.Thing) && c.several.Number(s.ID) == 0 {
 		if err := c.heard(s); err != nil {
 			return nil, err
 		}

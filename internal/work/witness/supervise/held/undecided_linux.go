@@ -14,7 +14,7 @@ func (w *watch) threads() []uint32 { return slices.Collect(maps.Keys(w.calls)) }
 // writables are the files that somebody has open for writing, but for those that are in doubt.
 func (w *watch) writables() (list []*others.File) {
 	for p, n := range w.names {
-		r, below := w.find(p)
+		r, below := w.roots.Find(p)
 		if r == nil || n.foreign {
 			continue
 		}
@@ -22,8 +22,8 @@ func (w *watch) writables() (list []*others.File) {
 		var err error
 		is := n.writers > 0
 		if is {
-			err = t.Lstat(r.fd, below)
-		} else if t, err = content.Open(r.fd, below); err == nil {
+			err = t.Lstat(r.FD, below)
+		} else if t, err = content.Open(r.FD, below); err == nil {
 			is = t.State.Kind == journal.File && t.BeingWritten()
 			t.Close()
 		}
@@ -31,8 +31,8 @@ func (w *watch) writables() (list []*others.File) {
 			list = append(list, w.writable(n, &t))
 		}
 	}
-	for id, linked := range w.linked {
-		if e := w.counted[linked]; e.Left() > 0 {
+	for id, e := range w.several.All() {
+		if e.Left() > 0 {
 			list = append(list, &others.File{ID: id, Counted: true, Opened: true, Writers: e.Left, Opening: func() bool { return false },
 				Doubt: func() { w.write(unnamed(journal.Foreign, id)); e.Parted(-e.Late()) }})
 		}
@@ -41,7 +41,7 @@ func (w *watch) writables() (list []*others.File) {
 }
 
 func (w *watch) writable(n *name, t *content.Thing) *others.File {
-	f := &others.File{ID: t.ID, Counted: t.State.Links == 1 || w.counted[n.linked] != nil, Opened: n.opened,
+	f := &others.File{ID: t.ID, Counted: t.State.Links == 1 || w.several.Of(n.linked) != nil, Opened: n.opened,
 		Writers: func() int { return w.writers(n) }, Opening: func() bool { return slices.ContainsFunc(n.waiting, n.opening) }}
 	f.Doubt = func() {
 		n.writers += f.More
@@ -57,7 +57,7 @@ func (n *name) opening(p *pending) bool {
 
 // writers is how often the command is thought to have the file at a name open, by all of its names.
 func (w *watch) writers(n *name) int {
-	e := w.counted[n.linked]
+	e := w.several.Of(n.linked)
 	if e == nil {
 		return n.writers
 	}

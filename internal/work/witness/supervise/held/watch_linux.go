@@ -4,7 +4,6 @@ import (
 	"errors"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"kerf/internal/work/witness/supervise/content"
 	"kerf/internal/work/witness/supervise/held/endings"
 	"kerf/internal/work/witness/supervise/held/others"
+	"kerf/internal/work/witness/supervise/held/roots"
 	"kerf/internal/work/witness/supervise/held/threads"
 	"kerf/internal/work/witness/supervise/listener"
 )
@@ -59,23 +59,15 @@ type Watch struct{ w watch }
 func (h *Hub) Watch(o Options) *Watch {
 	outer := &Watch{watch{hub: &h.h, listener: o.Listener, dirPath: o.Dir, keeper: content.Keeper{Dir: -1}, begin: o.Begin, ask: o.Ask,
 		names: map[string]*name{}, files: map[content.Inode]*file{}, wrote: map[content.Inode]journal.State{},
-		carried: map[content.Inode]bool{},
-		calls:   map[uint32]*pending{}, ignored: map[string]bool{}, apartFrom: map[int32]bool{},
-		counted: map[int32]*endings.Several{}, linked: map[content.Inode]int32{}, done: make(chan struct{})}}
+		carried: map[content.Inode]bool{}, calls: map[uint32]*pending{}, ignored: map[string]bool{}, apartFrom: map[int32]bool{},
+		done: make(chan struct{})}}
 	w := &outer.w
 	for _, p := range o.Ignore {
 		w.ignored[p] = true
 	}
 	w.find1.Root, w.find1.Fixed = -1, o.OneRoot
 	w.find1.Known = func(name string) bool { return w.hub.dirs.Hold(w, name) != nil }
-	for _, p := range o.Roots {
-		fd, err := unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			w.failed = err
-			continue
-		}
-		w.roots = append(w.roots, root{p, fd})
-	}
+	w.roots, w.failed = roots.Open(o.Roots)
 	w.hub.mu.Lock()
 	w.hub.watches = append(w.hub.watches, w)
 	w.hub.wake()
@@ -142,7 +134,7 @@ func (o *Watch) Finish(orphaned bool) {
 type watch struct {
 	hub      *hub
 	listener int
-	roots    []root
+	roots    roots.Set
 	dirPath  string // where the journal is
 	keeper   content.Keeper
 	begin    func() (int64, error)                   // of Options
@@ -163,8 +155,7 @@ type watch struct {
 	grows atomic.Bool
 	// apartFrom are the files whose notices are told apart.
 	apartFrom map[int32]bool
-	counted   map[int32]*endings.Several // those of them that have several names
-	linked    map[content.Inode]int32
+	several   endings.Files       // those of them that have several names
 	calls     map[uint32]*pending // the last call of each thread
 	turning   int                 // how many of them are about to give directories other names
 	journal   *journal.Writer
@@ -384,11 +375,7 @@ func (w *watch) start() error {
 		return err
 	}
 	w.journal = j
-	var roots []string
-	for _, r := range w.roots {
-		roots = append(roots, r.path)
-	}
-	return w.write(&journal.Record{Kind: journal.Began, Number: seq, To: strings.Join(roots, "\x00")})
+	return w.write(&journal.Record{Kind: journal.Began, Number: seq, To: w.roots.Paths()})
 }
 
 // write appends to the journal. When that fails, no call goes on any more.
@@ -460,7 +447,7 @@ func (w *watch) lastCalls(open map[string]*name) {
 // stillOpen tells what a name holds that the command may change behind a cut.
 func (w *watch) stillOpen(p string) *journal.Record {
 	r := &journal.Record{Kind: journal.StillOpen, Path: p}
-	if root, below := w.find(p); root != nil {
+	if root, below := w.roots.Find(p); root != nil {
 		t, err := w.look(root, p, below)
 		if err == nil {
 			r.Before, r.Number = t.State, journal.Looked
@@ -531,7 +518,9 @@ func (w *watch) finish(orphaned bool) {
 		_ = w.journal.Close()
 		locate.Close(w.keeper.Dir)
 	}
-	w.closeAll()
+	w.roots.Close()
+	w.find1.End()
+	w.several.Close()
 }
 
 // finals tells what the names hold at the end. Who has a file open for writing by then, or closes it
@@ -540,11 +529,11 @@ func (w *watch) finals() {
 	w.closings()
 	asks := 100 // for processes of the command that are ending
 	for p, n := range w.names {
-		r, below := w.find(p)
+		r, below := w.roots.Find(p)
 		if r == nil {
 			continue
 		}
-		t, err := content.Open(r.fd, below)
+		t, err := content.Open(r.FD, below)
 		if err == nil && !n.foreign && t.State.Kind == journal.File && others.Write(w.find1.Proc, &t, &asks, w.threads()) {
 			w.foreign(n)
 		}
@@ -557,13 +546,6 @@ func (w *watch) finals() {
 		t.Close()
 	}
 	w.hub.drainAll()
-}
-
-func (w *watch) closeAll() {
-	for _, r := range w.roots {
-		locate.Close(r.fd)
-	}
-	w.find1.End()
 }
 
 // Ended waits until nothing of the command runs any more, at most for d.

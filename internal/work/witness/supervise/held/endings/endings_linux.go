@@ -41,7 +41,7 @@ func (l *Listener[U]) Remove(d *dirs.Dir[U]) {
 // says that more was closed than the kernel tells.
 func (l *Listener[U]) Next(f func(p string, file []byte)) (lost bool) {
 	return l.listener.Next(func(dir, name, file []byte) {
-		if d := l.dirs[string(dir)]; d != nil {
+		if d := l.dirs[string(dir)]; d != nil && len(name) > 0 {
 			f(path.Join(d.Path, string(name)), file)
 		}
 	})

@@ -1,0 +1,2 @@
+// Package roots finds the directory in which changes are witnessed for a name.
+package roots
