@@ -236,6 +236,7 @@ const (
 	linked       // each file has two names, and the command uses the other one of every second file
 	cut          // what the command did is collected all the time
 	apart        // each file has two names in two directories, and each side uses its own
+	late         // the helper is stopped again and again; every second file is as with apart
 	styles
 )
 
@@ -245,7 +246,7 @@ func (y style) names(i int) (own, other string) {
 	switch own = other; {
 	case y == linked && i%2 == 1:
 		own += ".too"
-	case y == apart:
+	case y == apart, y == late && i%2 == 1:
 		other = "apart/" + own
 	}
 	return own, other
@@ -328,6 +329,9 @@ func (s *stage) duelled(k, m, n int, seed uint64, y style, sum *outcome) {
 			}
 		}
 	})
+	if y == late {
+		wg.Go(func() { s.delays(rand.New(rand.NewPCG(seed, 5)), func() bool { return ring.over.Load() != 0 }) })
+	}
 	_ = cmd.Wait()
 	ring.over.Store(1)
 	wg.Wait()
@@ -348,6 +352,19 @@ func (s *stage) duelled(k, m, n int, seed uint64, y style, sum *outcome) {
 		if holds(after, i, mark) && !holds(back, i, mark) {
 			_, other := y.names(i)
 			sum.lost = append(sum.lost, other+":\n"+toldOf(reports, filepath.Join(s.root, other)))
+		}
+	}
+}
+
+// delays stops the helper again and again, until it is over.
+func (s *stage) delays(r *rand.Rand, over func() bool) {
+	pids := s.helpers()
+	for !over() {
+		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+			for _, pid := range pids {
+				_ = unix.Kill(pid, sig)
+			}
+			time.Sleep(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
 		}
 	}
 }
@@ -424,7 +441,7 @@ func TestDuels(t *testing.T) {
 			}
 			var sum outcome
 			if rounds == 0 { // each in one style
-				s.duelled(k, m, n, 1, style(k+m)%styles, &sum)
+				s.duelled(k, m, n, 1, style(k+2*m)%styles, &sum)
 			}
 			for round := range rounds {
 				s.duelled(k, m, n, uint64(round), style(round)%styles, &sum)
