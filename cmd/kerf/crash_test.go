@@ -148,7 +148,8 @@ func TestInterruptEndsCleanly(t *testing.T) {
 		code   int
 	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}} {
 		t.Run(tt.signal.String(), func(t *testing.T) {
-			b := newBench(t, slow("sleep 4242 & (setsid sleep 4243 &) ; trap '' TERM; sleep 4244"))
+			nap := fmt.Sprintf("sleep 42%d", os.Getpid()) // no other run's
+			b := newBench(t, slow(nap+"2 & (setsid "+nap+"3 &) ; trap '' TERM; "+nap+"4"))
 			b.start(`"type":"command_execution"`, "work")
 			time.Sleep(300 * time.Millisecond) // the command is told before it runs
 			if err := b.cmd.Process.Signal(tt.signal); err != nil {
@@ -164,9 +165,9 @@ func TestInterruptEndsCleanly(t *testing.T) {
 			if open := unclosed(t, b.lines); len(open) > 0 {
 				t.Errorf("items %v were started and not completed", open)
 			}
-			for _, n := range []string{"4242", "4243", "4244"} {
-				if out, err := exec.Command("pgrep", "-f", "sleep "+n).Output(); err == nil {
-					t.Errorf("sleep %s survived: %s", n, out)
+			for _, n := range []string{"2", "3", "4"} {
+				if out, err := exec.Command("pgrep", "-f", nap+n).Output(); err == nil {
+					t.Errorf("%s%s survived: %s", nap, n, out)
 				}
 			}
 		})

@@ -85,6 +85,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("HOME", home)
 	e.Setenv("KERF_HOME", filepath.Join(home, ".kerf"))
 	e.Setenv("SHELL", "/bin/bash")
+	e.Setenv("NAP", fmt.Sprintf("42%d", os.Getpid())) // for how long commands sleep that no other run is to see
 	e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	root, err := filepath.Abs("../..")
 	if err != nil {

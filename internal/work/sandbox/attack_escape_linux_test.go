@@ -42,7 +42,7 @@ var escapes = []struct {
 	{"groups of processes", `for d in /sys/fs/cgroup /sys/fs/cgroup/*/; do mkdir $d/kerf-out 2>/dev/null && rmdir $d/kerf-out && echo OUT $d; done`, false},
 	{"memory of the kernel", `for f in /dev/mem /dev/kmem /dev/kmsg /dev/port /proc/kcore /proc/kmsg; do head -c 1 $f 2>/dev/null | grep -q . && echo OUT $f; done`, false},
 	{"a disk", `mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk && echo OUT; ls /dev/vd* /dev/sd* /dev/nvme* 2>/dev/null | grep -q . && echo OUT`, false},
-	{"shared memory", `ls /dev/shm/kerf-test-shm && echo OUT`, true},
+	{"shared memory", `ls %SHM% && echo OUT`, true},
 	{"sockets of services", `for s in /run/docker.sock /var/run/docker.sock /run/dbus/system_bus_socket /run/systemd/private /tmp/.X11-unix/X0 $XDG_RUNTIME_DIR/bus $XDG_RUNTIME_DIR/wayland-0; do python3 -c "import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])" $s 2>/dev/null && echo OUT $s; done`, false},
 	{"descriptors of Kerf", `ls -l /proc/self/fd | grep -E 'memfd|%DIR%' && echo OUT; ls -l /proc/1/fd 2>/dev/null | grep -E 'memfd|%DIR%' && echo OUT`, false},
 	{"a setuid program", `[ "$(id -u)" != 0 ] && su -c 'echo OUT' </dev/null; true`, false},
@@ -58,10 +58,11 @@ func TestSEC_F1_K1_WaysOutThatWereUsedElsewhere(t *testing.T) {
 		}
 		defer sleeper.Wait()
 		defer sleeper.Process.Kill()
-		if err := os.WriteFile("/dev/shm/kerf-test-shm", nil, 0o644); err == nil {
-			defer os.Remove("/dev/shm/kerf-test-shm")
+		shm := fmt.Sprintf("/dev/shm/kerf-test-%d", os.Getpid()) // no other run's
+		if err := os.WriteFile(shm, nil, 0o644); err == nil {
+			defer os.Remove(shm)
 		}
-		fill := strings.NewReplacer("%PID%", fmt.Sprint(sleeper.Process.Pid), "%VICTIM%", s.out+"/victim", "%DIR%", s.out)
+		fill := strings.NewReplacer("%SHM%", shm, "%PID%", fmt.Sprint(sleeper.Process.Pid), "%VICTIM%", s.out+"/victim", "%DIR%", s.out)
 		for _, e := range escapes {
 			text, _ := s.inside(fill.Replace(e.script))
 			for line := range strings.Lines(text) {

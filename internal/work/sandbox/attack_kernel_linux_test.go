@@ -269,15 +269,15 @@ func TestSEC_K10_ACallThatFailsStopsTheLauncher(t *testing.T) {
 func TestSEC_O1_NothingSurvivesTheSandbox(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)
-		text, _ := s.inside("(setsid nohup sh -c 'trap \"\" TERM HUP; exec -a kerf-survivor sleep 300' >/dev/null 2>&1 " +
-			"&); (setsid bash -c 'exec -a kerf-survivor sleep 300' >/dev/null 2>&1 &); sleep 0.2; echo end")
+		name := fmt.Sprintf("kerf-survivor-%d", os.Getpid())
+		text, _ := s.inside("(setsid nohup sh -c 'trap \"\" TERM HUP; exec -a " + name + " sleep 300' >/dev/null 2>&1 " +
+			"&); (setsid bash -c 'exec -a " + name + " sleep 300' >/dev/null 2>&1 &); sleep 0.2; echo end")
 		if text != "end\n" {
 			t.Errorf("got %q", text)
 		}
 		deadline := time.Now().Add(time.Second)
 		for {
-			out, _ := exec.Command("pgrep", "-fc", "^kerf-survivor").Output()
-			if n := strings.TrimSpace(string(out)); n == "0" || n == "" {
+			if sleepers(t, name) == 0 {
 				break
 			}
 			if time.Now().After(deadline) {
