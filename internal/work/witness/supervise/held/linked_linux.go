@@ -55,18 +55,15 @@ func (w *watch) parted(linked int32, writers int) { w.several.Of(linked).Parted(
 
 // openUnnamed begins to count anew, and tells of the files that the command has open by names that went.
 func (w *watch) openUnnamed() (list []*journal.Record) {
-	open := map[*endings.Several]int{}
-	for _, n := range w.names {
-		if e := w.several.Of(n.linked); e != nil {
-			open[e] += n.writers
-		}
-	}
-	for id, e := range w.several.All() {
-		late := e.Anew()
-		if late > 0 {
+	w.several.Each(func(id content.Inode, e *endings.Several) {
+		if e.Anew() > 0 {
 			list = append(list, unnamed(journal.StillOpen, id))
 		}
-		e.Recount(late + open[e])
+	})
+	for _, n := range w.names {
+		for range n.writers {
+			w.several.Of(n.linked).Opened()
+		}
 	}
 	return list
 }

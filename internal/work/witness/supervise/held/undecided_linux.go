@@ -6,6 +6,7 @@ import (
 
 	"kerf/internal/work/witness/journal"
 	"kerf/internal/work/witness/supervise/content"
+	"kerf/internal/work/witness/supervise/held/endings"
 	"kerf/internal/work/witness/supervise/held/others"
 )
 
@@ -31,12 +32,12 @@ func (w *watch) writables() (list []*others.File) {
 			list = append(list, w.writable(n, &t))
 		}
 	}
-	for id, e := range w.several.All() {
+	w.several.Each(func(id content.Inode, e *endings.Several) {
 		if e.Left() > 0 {
 			list = append(list, &others.File{ID: id, Counted: true, Opened: true, Writers: e.Left, Opening: func() bool { return false },
 				Doubt: func() { w.write(unnamed(journal.Foreign, id)); e.Parted(-e.Late()) }})
 		}
-	}
+	})
 	return list
 }
 

@@ -1,8 +1,6 @@
 package endings
 
 import (
-	"iter"
-
 	"kerf/internal/work/witness/supervise/closings"
 	"kerf/internal/work/witness/supervise/content"
 )
@@ -34,14 +32,10 @@ func (f *Files) Count(id content.Inode, number int32) *Several {
 	return f.counted[number]
 }
 
-// All are the files that are counted.
-func (f *Files) All() iter.Seq2[content.Inode, *Several] {
-	return func(yield func(content.Inode, *Several) bool) {
-		for id, number := range f.numbers {
-			if !yield(id, f.counted[number]) {
-				return
-			}
-		}
+// Each calls g with each file that is counted.
+func (f *Files) Each(g func(content.Inode, *Several)) {
+	for id, number := range f.numbers {
+		g(id, f.counted[number])
 	}
 }
 

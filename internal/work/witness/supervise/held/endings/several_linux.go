@@ -65,9 +65,9 @@ func (s *Several) Late() int { return s.late }
 // Left is Late without what was closed since by a name that the command does not know.
 func (s *Several) Left() int { return max(0, s.late-max(0, s.all-s.named)) }
 
-// Anew begins to count anew, and returns Late.
+// Anew begins to count anew, and returns Late: so often the command may have it open.
 func (s *Several) Anew() (late int) {
-	s.all, s.named, s.late = 0, 0, s.Left()
+	*s = Several{late: s.Left(), opens: s.Left()}
 	return s.late
 }
 
