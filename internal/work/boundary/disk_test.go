@@ -218,9 +218,12 @@ func TestTheNearestRuleHolds(t *testing.T) {
 // TestRulesForNamesOfOneFile: a rule that opens a name opens no other one, and one that closes a
 // name closes the others in the workspace.
 func TestRulesForNamesOfOneFile(t *testing.T) {
-	p := newPlace(t, "o/pub = 1", "w/closed == o/pub", "w/ro = 2", "w/rw == w/ro", "w/free = 3")
-	plan := p.resolve(p.policy(boundary.Rule{Path: "o/pub", Access: boundary.Write},
+	p := newPlace(t, "o/pub = 1", "w/closed == o/pub", "w/ro = 2", "w/rw == w/ro", "w/free = 3", "keys/id = k", "w/can/id == keys/id")
+	plan := p.resolve(p.policy(boundary.Rule{Path: "o/pub", Access: boundary.Write}, boundary.Rule{Path: "keys", Access: boundary.None},
+		boundary.Rule{Path: "w/can", Access: boundary.Read},
 		boundary.Rule{Path: "w/closed", Access: boundary.Read}, boundary.Rule{Path: "w/ro", Access: boundary.Read}))
+	p.want(&plan, boundary.Hidden, "w/can/id")
+	p.want(&plan, boundary.Readable, "w/can/other")
 	p.want(&plan, boundary.Readable, "w/closed", "w/ro", "w/rw")
 	p.want(&plan, boundary.Writable, "o/pub", "w/free")
 }
@@ -508,8 +511,8 @@ func TestWhatIsMadeWhereNothingCanStand(t *testing.T) {
 }
 
 func TestPlaceholdersAreKnown(t *testing.T) {
-	p := newPlace(t, "dir/", "full/x = 1", "file = \n", "large = abc", "plain = ", "plaindir/", "link -> file")
-	for _, name := range []string{"dir", "full", "file", "large"} {
+	p := newPlace(t, "dir/", "full/x = 1", "file = \n", "two = .\n", "large = abc", "plain = ", "plaindir/", "link -> file")
+	for _, name := range []string{"dir", "full", "file", "two", "large"} {
 		info, err := os.Stat(p.at(name))
 		if err != nil {
 			t.Fatal(err)
@@ -526,7 +529,7 @@ func TestPlaceholdersAreKnown(t *testing.T) {
 		t.Skip(err)
 	}
 	defer l.Close()
-	for name, want := range map[string]bool{"dir": true, "full": false, "file": true, "large": false, "plain": false,
+	for name, want := range map[string]bool{"dir": true, "full": false, "file": true, "two": true, "large": false, "plain": false,
 		"plaindir": false, "link": false, "socket": true, "none": false} {
 		if got := (boundary.Disk{}).Placeholder(p.at(name)); got != want {
 			t.Errorf("%s is a placeholder: %v", name, got)

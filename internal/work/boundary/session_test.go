@@ -161,3 +161,52 @@ func TestRepositoriesAreRemembered(t *testing.T) {
 	p.want(s, boundary.Protected, "w/lib/other.git/config")
 	p.want(s, boundary.Writable, "w/lib/bare.git/config")
 }
+
+// TestASessionKeepsToWhatItWasGiven: its view, and where commands start.
+func TestASessionKeepsToWhatItWasGiven(t *testing.T) {
+	p := newPlace(t, "w/sub/")
+	policy := p.policy()
+	policy.Cwd = p.at("w/sub")
+	s := p.session(&policy)
+	for cwd, want := range map[string]string{p.at("w/sub"): p.at("w/sub"), "": p.at("w")} {
+		policy.Cwd = cwd
+		plan, err := s.Policy(boundary.WorkspaceWrite).Resolve()
+		if err != nil || plan.Cwd != want {
+			t.Errorf("commands start in %q, not %q; %v", plan.Cwd, want, err)
+		}
+	}
+	policy.Cwd, policy.Roots = "", nil
+	_, _ = s.Policy(boundary.WorkspaceWrite).Resolve() // there is no first root
+	paper := boundary.NewSession(newPaper("/nowhere/w/a"), boundary.WorkspaceWrite, func(mode string) boundary.Policy {
+		return boundary.Policy{Mode: mode, Roots: []string{"/nowhere/w"}, Cwd: "/nowhere/w"}
+	})
+	if got := paper.At("/nowhere/w/a"); got.Access != boundary.Writable {
+		t.Errorf("a file of another view is %s: %s", got.Access, got.Why)
+	}
+}
+
+// TestManyLooksForgetNoMeaning: what a link led to stays closed however often the rule was met before.
+func TestManyLooksForgetNoMeaning(t *testing.T) {
+	p := newPlace(t, "w/", "o/one/x = 1", "o/two/x = 2", "o/three/x = 3", "cfg -> o/one")
+	policy := p.policy(boundary.Rule{Path: "cfg", Access: boundary.None})
+	policy.Roots = append(policy.Roots, p.at("o"))
+	s := p.session(&policy)
+	for range 20 {
+		s.Moved()
+		p.want(s, boundary.Hidden, "o/one/x")
+	}
+	for _, next := range []string{"o/two", "o/three"} {
+		p.remove("cfg")
+		p.add("cfg -> " + next)
+		s.Moved()
+		p.want(s, boundary.Hidden, next+"/x")
+	}
+	p.want(s, boundary.Hidden, "o/one/x", "o/two/x")
+
+	// What a rule says of the place itself holds.
+	policy.Rules = append(policy.Rules, boundary.Rule{Path: p.at("o/one"), Access: boundary.Read})
+	policy.Rules[1], policy.Rules[2] = policy.Rules[2], policy.Rules[1]
+	s.Moved()
+	p.want(s, boundary.Readable, "o/one/x")
+	p.want(s, boundary.Hidden, "o/two/x", "o/three/x")
+}

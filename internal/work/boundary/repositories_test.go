@@ -1,0 +1,323 @@
+package boundary_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/boundary/mounts"
+)
+
+// names are what a list of paths below the place is, sorted, without those elsewhere.
+func (p place) names(paths []string) (names []string) {
+	for _, path := range paths {
+		if rel, err := filepath.Rel(p.dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+			names = append(names, rel)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestWhatIsNotThereYetIsMeantToo: what git would run or read and does not find. Where something can
+// stand in its place without a meaning it does; a program is only watched for.
+func TestWhatIsNotThereYetIsMeantToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		config    string
+		masks     []string // of which kind
+		untouched []string // and whether what comes to be there is moved away
+	}{
+		"hooks":             {"[core]\n\thooksPath = hk", []string{"dir w/hk"}, nil},
+		"hooks far away":    {"[core]\n\thooksPath = deep/er/hk", nil, []string{"w/deep/er/hk true"}},
+		"a program":         {"[core]\n\tfsmonitor = sub/watch", nil, []string{"w/sub/watch false"}},
+		"a program deeper":  {"[core]\n\tfsmonitor = sub/bin/watch", nil, []string{"w/sub/bin/watch false"}},
+		"settings":          {"[include]\n\tpath = ../more", []string{"file w/more"}, nil},
+		"settings deeper":   {"[include]\n\tpath = ../deep/more", nil, []string{"w/deep/more true"}},
+		"outside":           {"[core]\n\thooksPath = ../o/hk\n[include]\n\tpath = ../../o/more", nil, nil},
+		"settings as a dir": {"[include]\n\tpath = ../sub", nil, nil},
+	} {
+		p := newPlace(t, "w/sub/a = x", "o/hk/pre-commit = x", "o/more = x")
+		p.add(git("w/.git", "")...)
+		before := p.resolve(p.policy())
+		p.add("w/.git/config = " + c.config + "\n")
+		after := p.resolve(p.policy())
+		var masks, untouched []string
+		for _, m := range after.Masks {
+			if !slices.Contains(before.Masks, m) {
+				masks = append(masks, string(m.Kind)+" "+p.names([]string{m.Path})[0])
+			}
+		}
+		for _, n := range after.Untouched {
+			if !slices.Contains(before.Untouched, n) {
+				untouched = append(untouched, fmt.Sprint(p.names([]string{n.Path})[0], " ", n.Aside))
+			}
+		}
+		if d := cmp.Diff([2][]string{c.masks, c.untouched}, [2][]string{masks, untouched}); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		for _, m := range append(c.masks, c.untouched...) {
+			if _, path, is := strings.Cut(m, " "); is && strings.HasPrefix(path, "w") {
+				p.want(&after, boundary.Protected, path)
+			}
+		}
+		p.want(&after, boundary.Readable, "o/hk", "o/hk/pre-commit", "o/more")
+		p.want(&after, boundary.Writable, "w/sub/a")
+	}
+}
+
+// TestManyRepositories: those beyond a number are read-only as a whole, and what they have git run is closed.
+func TestManyRepositories(t *testing.T) {
+	p := newPlace(t, "w/")
+	for i := range 18 {
+		p.add(git(fmt.Sprintf("w/lib%02d/.git", i), "[core]\n\tfsmonitor = ./watch\n")...)
+		p.add(fmt.Sprintf("w/lib%02d/watch = x", i))
+	}
+	plan := p.resolve(p.policy())
+	open := 0
+	for i := range 18 {
+		lib := fmt.Sprintf("w/lib%02d/", i)
+		if plan.At(p.at(lib+".git/refs/x")).Access == boundary.Writable {
+			open++
+		}
+		p.want(&plan, boundary.Protected, lib+".git/config", lib+"watch")
+		p.want(&plan, boundary.Writable, lib+"a")
+	}
+	if open != 16 {
+		t.Errorf("%d of 18 are fit for commits, want 16", open)
+	}
+}
+
+// TestPointers: a .git that is a file, at the top and below. Where the git directory says that it is that
+// of the tree, it is fit for commits, and else what commands could write of it is guarded.
+func TestPointers(t *testing.T) {
+	p := newPlace(t, "w/a = x", "w/link/.git = gitdir: ../real\n", "w/mine/.git = gitdir: ../../o/main/.git/worktrees/mine\n",
+		"w/theirs/.git = gitdir: ../../o/other\n", "w/gone/.git = gitdir: ../nowhere\n", "w/text/.git = no pointer\n")
+	p.add(git("w/real", "")...)
+	p.add(git("o/main/.git", "")...)
+	p.add("o/main/.git/index = x", "o/main/.git/worktrees/mine/HEAD = x", "o/main/.git/worktrees/mine/commondir = ../..\n",
+		"o/main/.git/worktrees/mine/gitdir = "+p.at("w/mine/.git")+"\n", "o/main/.git/worktrees/mine/sequencer/todo = x")
+	p.add(git("o/other", "")...)
+	private := p.policy() // no rule says anything of the place
+	private.Rules = nil
+	plan := p.resolve(private)
+	p.want(&plan, boundary.Protected, "w/link/.git", "w/mine/.git", "w/theirs/.git", "w/gone/.git", "w/text/.git",
+		"w/real/config", "w/real/hooks/x", "o/main/.git/config", "o/main/.git/index", "o/main/.git/HEAD",
+		"o/main/.git/worktrees/mine/gitdir", "o/main/.git/worktrees/mine/commondir", "o/main/.git/worktrees/mine/sequencer/todo")
+	p.want(&plan, boundary.Writable, "w/real/refs/x", "o/main/.git/refs/x", "o/main/.git/worktrees/mine/HEAD",
+		"o/main/.git/worktrees/mine/index", "w/mine/a", "w/link/a")
+	p.want(&plan, boundary.Hidden, "o/other/refs/x", "o/other/config", "o/main/a")
+	want := []string{"o/main/.git", "o/main/.git/worktrees/mine", "w/real"}
+	if d := cmp.Diff(want, p.names(plan.GitDirs)); d != "" {
+		t.Errorf("git directories (-want +got):\n%s", d)
+	}
+
+	// What a rule says of a place holds.
+	plan = p.resolve(p.policy(boundary.Rule{Path: "o/main", Access: boundary.Read}))
+	p.want(&plan, boundary.Readable, "o/main/.git/refs/x", "o/main/.git/worktrees/mine/HEAD")
+	plan = p.resolve(p.policy(boundary.Rule{Path: "o/main", Access: boundary.Write}))
+	p.want(&plan, boundary.Protected, "o/main/.git/config", "o/main/.git/worktrees/mine/commondir")
+	p.want(&plan, boundary.Writable, "o/main/.git/refs/x", "o/main/a")
+	at := boundary.Mount{Kind: boundary.MountWrite, Path: p.at("o/main/.git/worktrees/mine")}
+	if !slices.Contains(plan.Mounts, at) {
+		t.Error("commands cannot commit in the linked worktree")
+	}
+}
+
+// TestWhatGitRemovesIsKept: directories that git removes when they are empty keep their place, whether
+// or not they are there; one in which nothing can be made does not need that.
+func TestWhatGitRemovesIsKept(t *testing.T) {
+	p := newPlace(t, "w/a = x")
+	p.add(git("w/.git", "")...)
+	plan := p.resolve(p.policy())
+	if d := cmp.Diff([]string{"w/.git/worktrees"}, p.names(plan.Kept)); d != "" {
+		t.Errorf("absent (-want +got):\n%s", d)
+	}
+	p.add("w/.git/worktrees/")
+	plan = p.resolve(p.policy())
+	if d := cmp.Diff([]string{"w/.git/worktrees"}, p.names(plan.Kept)); d != "" {
+		t.Errorf("there (-want +got):\n%s", d)
+	}
+	p.remove("w/.git/worktrees")
+	p.add("w/.git/worktrees = x")
+	if plan = p.resolve(p.policy()); len(plan.Kept) > 0 {
+		t.Errorf("a file is kept: %v", plan.Kept)
+	}
+	p.want(&plan, boundary.Protected, "w/.git/worktrees")
+}
+
+// TestWhatIsNoRepository: some of its names do not make one, at the top or in .git.
+func TestWhatIsNoRepository(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines []string
+		want  boundary.Reach // of the settings at the top
+	}{
+		"bare":       {[]string{"w/HEAD = x", "w/objects/info/", "w/refs/"}, boundary.Protected},
+		"no refs":    {[]string{"w/HEAD = x", "w/objects/info/"}, boundary.Writable},
+		"no objects": {[]string{"w/HEAD = x", "w/refs/"}, boundary.Writable},
+		"no head":    {[]string{"w/objects/info/", "w/refs/"}, boundary.Writable},
+		"a file":     {[]string{"w/HEAD = x", "w/objects/info/", "w/refs = x"}, boundary.Writable},
+	} {
+		p := newPlace(t, append(c.lines, "w/config = x", "w/.git/some = y")...)
+		plan := p.resolve(p.policy())
+		p.want(&plan, boundary.Protected, "w/.git/some", "w/.git/config", "w/.git/refs/x")
+		p.remove("w/.git")
+		plan = p.resolve(p.policy())
+		p.want(&plan, c.want, "w/config")
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
+// TestLinksInAGitDirectory: it is closed as a whole, and so is what the links lead to, where commands
+// could write that.
+func TestLinksInAGitDirectory(t *testing.T) {
+	p := newPlace(t, "w/hk/pre-commit = x", "o/objects/info/", "w/a = x")
+	p.add(git("w/.git", "")...)
+	p.remove("w/.git/hooks", "w/.git/objects")
+	p.add("w/.git/hooks -> ../hk", "w/.git/objects -> ../../o/objects")
+	plan := p.resolve(p.policy())
+	p.want(&plan, boundary.Protected, "w/.git/refs/x", "w/.git/HEAD", "w/hk", "w/hk/pre-commit")
+	p.want(&plan, boundary.Readable, "o/objects", "o/objects/x")
+	p.want(&plan, boundary.Writable, "w/a")
+}
+
+// TestHome: the working tree that a git directory says it belongs to.
+func TestHome(t *testing.T) {
+	p := newPlace(t, "w/a = x", "tree/.git = gitdir: x", "git/gitdir = TREE", "relative/gitdir = ../tree/.git\n", "lost/gitdir = /no/such/.git\n",
+		"plain/HEAD = x", "set/config = [core]\n\tworktree = ../tree\n")
+	p.add("git/gitdir = " + p.at("tree/.git") + "\n")
+	for dir, want := range map[string]string{"git": "tree", "relative": "tree", "lost": "", "plain": "", "set": "tree"} {
+		if want != "" {
+			want = p.at(want)
+		}
+		if got := (boundary.Disk{}).Home(p.at(dir)); got != want {
+			t.Errorf("%s is of %q, not %q", dir, got, want)
+		}
+	}
+	p.add("large/gitdir = " + p.at("tree/.git") + strings.Repeat("\n", 1<<20))
+	p.remove("git/gitdir")
+	p.add("git/gitdir -> ../relative/gitdir")
+	for _, dir := range []string{"large", "git"} {
+		if got := (boundary.Disk{}).Home(p.at(dir)); got != "" {
+			t.Errorf("%s is of %q", dir, got)
+		}
+	}
+}
+
+// altered is a paper disk that is another one in some ways.
+type altered struct {
+	paper
+	gone   string // of which Lstat fails
+	mounts []mounts.Point
+}
+
+func (a altered) Lstat(name string) (fs.FileInfo, error) {
+	if name == a.gone {
+		return nil, fs.ErrPermission
+	}
+	return a.paper.Lstat(name)
+}
+
+func (a altered) Mounts() []mounts.Point { return a.mounts }
+
+// TestOtherNamesByMounts: what is closed is closed at each place where it is mounted, unless the policy
+// names that place itself.
+func TestOtherNamesByMounts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	disk := altered{paper: newPaper("/keys/id", "/w/sub/", "/w/too/id", "/w/root/id", "/w/ruled/id", "/w/file"), mounts: []mounts.Point{
+		{Path: "/", Device: "1", Root: "/"}, {Path: "/w/too", Device: "1", Root: "/keys"}, {Path: "/w/root", Device: "1", Root: "/keys"},
+		{Path: "/w/ruled", Device: "1", Root: "/keys"}, {Path: "/w/file", Device: "1", Root: "/keys/id"}}}
+	plan, err := boundary.Resolve(boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{"/w", "/w/root"}, Cwd: "/w",
+		Rules: []boundary.Rule{{Path: "/keys", Access: boundary.None}, {Path: "/w/ruled", Access: boundary.Read}}}, disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]boundary.Reach{"/keys/id": boundary.Hidden, "/w/too/id": boundary.Hidden, "/w/file": boundary.Hidden,
+		"/w/root/id": boundary.Writable, "/w/ruled/id": boundary.Readable, "/w/sub": boundary.Writable} {
+		if got := plan.At(path); got.Access != want {
+			t.Errorf("%s is %s (%s), not %s", path, got.Access, got.Why, want)
+		}
+	}
+}
+
+// TestARootThatCannotBeLookedAt is named, and nothing runs.
+func TestARootThatCannotBeLookedAt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	disk := altered{paper: newPaper("/w/a", "/v/a"), gone: "/v"}
+	_, err := boundary.Resolve(boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{"/w", "/v"}, Cwd: "/w"}, disk)
+	if err == nil || !strings.Contains(err.Error(), "permission") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestWhatHidesAFileWins: of several rules for the names of one file, whatever their order.
+func TestWhatHidesAFileWins(t *testing.T) {
+	p := newPlace(t, "w/a = x", "w/b == w/a", "w/c == w/a", "w/ro/d == w/a", "w/ro/e = y")
+	for _, hidden := range []string{"w/a", "w/b", "w/c"} {
+		rules := []boundary.Rule{{Path: "w/ro", Access: boundary.Read}, {Path: hidden, Access: boundary.None}}
+		for _, other := range []string{"w/a", "w/b", "w/c"} {
+			if other != hidden {
+				rules = append(rules, boundary.Rule{Path: other, Access: boundary.Read})
+			}
+		}
+		plan := p.resolve(p.policy(rules...))
+		p.want(&plan, boundary.Hidden, hidden, "w/a", "w/b", "w/c", "w/ro/d")
+		p.want(&plan, boundary.Readable, "w/ro/e")
+	}
+}
+
+// TestTheWorkingDirectoryInTmp: it can be read although /tmp is the session's own, unless a rule hides it.
+func TestTheWorkingDirectoryInTmp(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	disk := newPaper("/tmp/x/a", "/tmp/y/a", "/keys/a")
+	for name, c := range map[string]struct {
+		rule boundary.Rule
+		want boundary.Reach
+	}{
+		"no rule for it": {boundary.Rule{Path: "/keys", Access: boundary.None}, boundary.Readable},
+		"hidden":         {boundary.Rule{Path: "/tmp/x", Access: boundary.None}, boundary.Hidden},
+	} {
+		plan, err := boundary.Resolve(boundary.Policy{Mode: boundary.WorkspaceWrite, Cwd: "/tmp/x", Rules: []boundary.Rule{c.rule}}, disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.At("/tmp/x/a"); got.Access != c.want {
+			t.Errorf("%s: %s (%s), not %s", name, got.Access, got.Why, c.want)
+		}
+		if got := plan.At("/tmp/y/a"); got.Access != boundary.Hidden {
+			t.Errorf("%s: beside it %s (%s)", name, got.Access, got.Why)
+		}
+	}
+}
+
+// TestSweepWhereARootIsGone: what is left is looked at.
+func TestSweepWhereARootIsGone(t *testing.T) {
+	p := newPlace(t, "w/", "v/")
+	policy := p.policy()
+	policy.Roots = append(policy.Roots, p.at("v"))
+	plan := p.resolve(policy)
+	p.remove("w")
+	p.add(git("v/lib/.git", "")...)
+	found := boundary.Sweep(plan, func(string) (string, bool) { return "", false })
+	if len(found) != 1 || found[0].Path != p.at("v/lib/.git") {
+		t.Errorf("%+v", found)
+	}
+	if _, err := os.Lstat(p.at("w")); err == nil {
+		t.Error("the root is made again")
+	}
+}
