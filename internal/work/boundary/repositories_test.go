@@ -99,12 +99,15 @@ func TestManyRepositories(t *testing.T) {
 // of the tree, it is fit for commits, and else what commands could write of it is guarded.
 func TestPointers(t *testing.T) {
 	p := newPlace(t, "w/a = x", "w/link/.git = gitdir: ../real\n", "w/mine/.git = gitdir: ../../o/main/.git/worktrees/mine\n",
-		"w/theirs/.git = gitdir: ../../o/other\n", "w/gone/.git = gitdir: ../nowhere\n", "w/text/.git = no pointer\n")
+		"w/theirs/.git = gitdir: ../../o/other\n", "w/gone/.git = gitdir: ../nowhere\n", "w/text/.git = no pointer\n",
+		"w/subm/.git = gitdir: ../../o/super/modules/subm\n")
 	p.add(git("w/real", "")...)
 	p.add(git("o/main/.git", "")...)
 	p.add("o/main/.git/index = x", "o/main/.git/worktrees/mine/HEAD = x", "o/main/.git/worktrees/mine/commondir = ../..\n",
 		"o/main/.git/worktrees/mine/gitdir = "+p.at("w/mine/.git")+"\n", "o/main/.git/worktrees/mine/sequencer/todo = x")
 	p.add(git("o/other", "")...)
+	p.add(git("o/super/modules/subm", "[core]\n\tworktree = ../../../../w/subm\n")...)
+	p.add("o/super/modules/subm/index = x")
 	private := p.policy() // no rule says anything of the place
 	private.Rules = nil
 	plan := p.resolve(private)
@@ -112,9 +115,10 @@ func TestPointers(t *testing.T) {
 		"w/real/config", "w/real/hooks/x", "o/main/.git/config", "o/main/.git/index", "o/main/.git/HEAD",
 		"o/main/.git/worktrees/mine/gitdir", "o/main/.git/worktrees/mine/commondir", "o/main/.git/worktrees/mine/sequencer/todo")
 	p.want(&plan, boundary.Writable, "w/real/refs/x", "o/main/.git/refs/x", "o/main/.git/worktrees/mine/HEAD",
-		"o/main/.git/worktrees/mine/index", "w/mine/a", "w/link/a")
+		"o/main/.git/worktrees/mine/index", "w/mine/a", "w/link/a", "o/super/modules/subm/HEAD", "o/super/modules/subm/index")
+	p.want(&plan, boundary.Protected, "o/super/modules/subm/config")
 	p.want(&plan, boundary.Hidden, "o/other/refs/x", "o/other/config", "o/main/a")
-	want := []string{"o/main/.git", "o/main/.git/worktrees/mine", "w/real"}
+	want := []string{"o/main/.git", "o/main/.git/worktrees/mine", "o/super/modules/subm", "w/real"}
 	if d := cmp.Diff(want, p.names(plan.GitDirs)); d != "" {
 		t.Errorf("git directories (-want +got):\n%s", d)
 	}
@@ -170,7 +174,7 @@ func TestWhatIsNoRepository(t *testing.T) {
 		p.want(&plan, boundary.Protected, "w/.git/some", "w/.git/config", "w/.git/refs/x")
 		p.remove("w/.git")
 		plan = p.resolve(p.policy())
-		p.want(&plan, c.want, "w/config")
+		p.want(&plan, c.want, "w/config", "w/config.worktree", "w/hooks/x", "w/objects/info/alternates")
 		if t.Failed() {
 			t.Fatal(name)
 		}
@@ -305,6 +309,30 @@ func TestTheWorkingDirectoryInTmp(t *testing.T) {
 	}
 }
 
+// TestAnotherSpelling: on a file system that minds no case a closed directory has many names. A link
+// stands for that here.
+func TestAnotherSpelling(t *testing.T) {
+	p := newPlace(t, "w/Secret/deep/key = k", "w/other/a = x")
+	p.add("w/secret -> Secret", "w/Other/b = y")
+	if _, err := os.Lstat(p.at("w/SECRET")); err == nil {
+		p.t.Skip("SKIP this file system minds no case")
+	}
+	plan := p.resolve(p.policy(boundary.Rule{Path: "w/Secret", Access: boundary.None}, boundary.Rule{Path: "w/other", Access: boundary.Read}))
+	p.want(&plan, boundary.Hidden, "w/secret", "w/secret/deep/key", "w/secret/new", "w/Secret/new")
+	p.want(&plan, boundary.Writable, "w/SECRET/deep/key", "w/secrets/a", "w/Other/b")
+	p.want(&plan, boundary.Readable, "w/other/a")
+}
+
+// TestWhatIsAboveAHiddenFile: it stays as it is.
+func TestWhatIsAboveAHiddenFile(t *testing.T) {
+	p := newPlace(t, "w/ro/deep/key = k", "w/ro/deep/x = x", "w/rw/deep/key = k")
+	plan := p.resolve(p.policy(boundary.Rule{Path: "w/ro", Access: boundary.Read}, boundary.Rule{Path: "w/ro/deep/key", Access: boundary.None},
+		boundary.Rule{Path: "w/rw/deep/key", Access: boundary.None}))
+	p.want(&plan, boundary.Readable, "w/ro/deep/x", "w/ro/deep/new", "w/ro/new")
+	p.want(&plan, boundary.Writable, "w/rw/deep/new")
+	p.want(&plan, boundary.Hidden, "w/ro/deep/key", "w/rw/deep/key")
+}
+
 // TestSweepWhereARootIsGone: what is left is looked at.
 func TestSweepWhereARootIsGone(t *testing.T) {
 	p := newPlace(t, "w/", "v/")
@@ -317,7 +345,7 @@ func TestSweepWhereARootIsGone(t *testing.T) {
 	if len(found) != 1 || found[0].Path != p.at("v/lib/.git") {
 		t.Errorf("%+v", found)
 	}
-	if _, err := os.Lstat(p.at("w")); err == nil {
-		t.Error("the root is made again")
+	if found := boundary.Sweep(boundary.Plan{}, nil); len(found) > 0 {
+		t.Errorf("without a plan: %+v", found)
 	}
 }

@@ -12,7 +12,7 @@ func TestVerdicts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the paths are those of Unix")
 	}
-	disk := newPaper("/home/u/.bashrc", "/home/u/.profile -> /home/u/dot/profile", "/home/u/dot/profile", "/home/u/w/a",
+	disk := newPaper("/home/u/.bashrc", "/home/u/.profile -> /home/u/dot/profile", "/home/u/dot/profile", "/home/u/.zprofile -> /p/a", "/p/a", "/home/u/.zlogin -> /gone", "/home/u/w/a",
 		"/home/u/w/.git/HEAD", "/home/u/w/.git/config", "/home/u/w/sub/.env", "/o/a", "/o/keys/id", "/n/a")
 	const home, work, out = "/home/u", "/home/u/w", "/o"
 	in := func(roots []string, rules ...boundary.Rule) boundary.Policy {
@@ -25,7 +25,7 @@ func TestVerdicts(t *testing.T) {
 		want   reach
 	}{
 		"a home that is a root": {in([]string{home}), reach{writable: {home + "/x", work + "/a"},
-			protected: {home + "/.bashrc", home + "/.profile", home + "/dot/profile", home + "/.zshrc"}}},
+			protected: {home + "/.bashrc", home + "/.profile", home + "/dot/profile", home + "/.zshrc", home + "/.zprofile", home + "/.zlogin"}, readable: {"/p/a", "/gone"}}},
 		"a root in a home": {in([]string{work}), reach{writable: {work + "/a", work + "/.bashrc"},
 			readable: {home + "/x", home + "/.bashrc", "/o/a"}, protected: {work + "/.git/config"}}},
 		"no home is known": {boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{home}, Cwd: work},
