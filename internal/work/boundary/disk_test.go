@@ -145,14 +145,15 @@ func TestMatch(t *testing.T) {
 // opens it by another name, and for who only asks about that.
 func TestOneFileHasOneVerdict(t *testing.T) {
 	p := newPlace(t, "w/plain = x", "keys/id = k", "keys/in/deep = k", "w/mine == keys/id", "w/deep == keys/in/deep",
-		"keys/open/pub = p", "w/pub == keys/open/pub", "w/one = 1", "w/two == w/one", "elsewhere = y", "w/away == elsewhere")
+		"keys/open/pub = p", "w/pub == keys/open/pub", "keys/objects/blob = b", "w/blob == keys/objects/blob", "w/one = 1", "w/two == w/one", "elsewhere = y", "w/away == elsewhere")
 	p.add(git("w/.git", "")...)
-	p.add("w/config == w/.git/config")
-	plan := p.resolve(p.policy(boundary.Rule{Path: "keys", Access: boundary.None},
+	p.add("w/config == w/.git/config", "w/ro/config == w/.git/config")
+	plan := p.resolve(p.policy(boundary.Rule{Path: "keys", Access: boundary.None}, boundary.Rule{Path: "w/ro", Access: boundary.Read},
 		boundary.Rule{Path: "keys/open", Access: boundary.Read}))
 	for name, want := range map[string]boundary.Reach{
 		"w/plain": boundary.Writable, "w/mine": boundary.Hidden, "w/deep": boundary.Hidden, "w/pub": boundary.Writable,
 		"w/one": boundary.Writable, "w/away": boundary.Writable, "w/config": boundary.Protected,
+		"w/ro/config": boundary.Readable, "w/blob": boundary.Writable, // what is kept by its content has many names
 		"w/.git/config": boundary.Protected, "keys/open/pub": boundary.Readable, "keys/id": boundary.Hidden,
 	} {
 		id, several := boundary.Disk{}.Identity(p.at(name))

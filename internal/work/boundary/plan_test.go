@@ -274,6 +274,28 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
+// TestRefusalsNameWhatIsMeant, and a policy needs no session.
+func TestRefusalsNameWhatIsMeant(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+	if _, err := (boundary.Policy{Mode: boundary.ReadOnly, Cwd: "/no/such/directory"}).Resolve(); err == nil ||
+		!strings.Contains(err.Error(), "working directory: ") || !strings.Contains(err.Error(), "/no") {
+		t.Errorf("%v", err)
+	}
+	plan, err := boundary.Resolve(boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{"/w"}, Cwd: "/w",
+		Rules: []boundary.Rule{{Path: "/w/later/**/*.env", Access: boundary.None}}}, newPaper("/w/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]boundary.Reach{"/w/later/x.env": boundary.Hidden, "/w/later/d/x.env": boundary.Hidden,
+		"/w/later/x": boundary.Writable, "/w/x.env": boundary.Writable} {
+		if got := plan.At(path); got.Access != want {
+			t.Errorf("%s is %s (%s), not %s", path, got.Access, got.Why, want)
+		}
+	}
+}
+
 // TestWithoutAPlanNothingIsOpen: a plan that could not be made grants nothing.
 func TestWithoutAPlanNothingIsOpen(t *testing.T) {
 	p, err := boundary.Resolve(boundary.Policy{Mode: "no such mode", Cwd: "/"}, boundary.Disk{})
