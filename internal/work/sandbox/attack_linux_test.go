@@ -470,7 +470,7 @@ func TestSEC_F9_NothingIsLeftBehindByAKilledKerf(t *testing.T) {
 		if err := kerf.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for range 500 {
+		for range 3000 {
 			if _, err := os.Stat(s.work + "/started"); err == nil {
 				break
 			}
@@ -481,7 +481,7 @@ func TestSEC_F9_NothingIsLeftBehindByAKilledKerf(t *testing.T) {
 		}
 		kerf.Process.Kill()
 		kerf.Wait()
-		deadline := time.Now().Add(2 * time.Second)
+		deadline := time.Now().Add(30 * time.Second)
 		for {
 			names, _ := os.ReadDir(s.work)
 			if len(names) == 1 {
