@@ -154,13 +154,16 @@ func TestRunHook(t *testing.T) {
 // TestGoalIsChecked: by a command that counts only while its own files are what they were.
 func TestGoalIsChecked(t *testing.T) {
 	b := newBench(t, nil)
-	b.write("check.sh", "echo hush-hush; test -e done\n")
+	b.write("check.sh", "echo hush-hush; printf hush; test -e done\n")
 	goal := protocol.Goal{Text: "make it", Check: "sh check.sh"}
 	b.Gather(t.Context(), turn.Gather{Turn: "t1", Goal: &goal}, nil)
+	shown := "" // to its end, although that could be the beginning of a secret
 	check := func() turn.Checked {
-		return b.Check(t.Context(), turn.Check{Turn: "t1", Call: "k", Settings: b.set, Goal: goal}, b.live())
+		live := b.live()
+		live.Show = func(text string) { shown += text }
+		return b.Check(t.Context(), turn.Check{Turn: "t1", Call: "k", Settings: b.set, Goal: goal}, live)
 	}
-	if c := check(); c.Passed || c.Call != "k" || strings.Contains(c.Outcome.Text, "hush-hush") {
+	if c := check(); shown != "[redacted]\nhush" || c.Passed || c.Call != "k" || strings.Contains(c.Outcome.Text, "hush-hush") {
 		t.Errorf("before: %+v", c)
 	}
 	b.want(b.call("write_file", map[string]any{"file_path": "done", "content": "x"}), true)
@@ -197,9 +200,13 @@ func TestSubAgentsAreDelegatedTo(t *testing.T) {
 	if body := o.Body.(protocol.SubAgent); body.Error != "as many as there may be" {
 		t.Errorf("%+v", body)
 	}
-	b.want(do(func(context.Context, tool.Delegate, protocol.Settings) (team.Result, error) {
+	o = do(func(context.Context, tool.Delegate, protocol.Settings) (team.Result, error) {
 		return team.Result{}, errors.New("lost")
-	}), false, "lost")
+	})
+	b.want(o, false, "lost")
+	if body := o.Body.(protocol.SubAgent); body.Error != "lost" {
+		t.Errorf("%+v", body)
+	}
 }
 
 // TestSubAgentsShareTheTurn: what a sub-agent does in the same tree is part of its parent's turn, and none of
