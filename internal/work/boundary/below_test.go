@@ -2,7 +2,6 @@ package boundary_test
 
 import (
 	"path"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -14,9 +13,7 @@ import (
 // TestHidesBelow: where HidesBelow says no, nothing below is hidden, whatever the plan and
 // however a name is spelled. Where a nearer root decides it does say no.
 func TestHidesBelow(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
+	onUnix(t)
 	names := []string{"a", "b", "A", ".env"}
 	var all []string // every path of up to three names, below the root and below /tmp
 	for _, top := range []string{"/", "/tmp"} {

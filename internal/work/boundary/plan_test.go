@@ -150,6 +150,14 @@ func (p paper) Identity(string) (boundary.FileID, bool)                         
 func (p paper) Multiples(string, int) []boundary.Multiple                             { return nil }
 func (p paper) Names(map[boundary.FileID]bool, []string) map[boundary.FileID][]string { return nil }
 
+// onUnix skips a test whose paths are those of Unix elsewhere.
+func onUnix(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths are those of Unix")
+	}
+}
+
 func repository(dir string, more ...string) []string {
 	lines := []string{dir + "/HEAD", dir + "/config", dir + "/hooks/", dir + "/info/exclude", dir + "/objects/info/",
 		dir + "/refs/"}
@@ -202,9 +210,7 @@ func plans() map[string]struct {
 }
 
 func TestRenderedPlans(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
+	onUnix(t)
 	for name, c := range plans() {
 		t.Run(name, func(t *testing.T) {
 			plan, err := boundary.Resolve(c.policy, c.disk)
@@ -276,9 +282,7 @@ func TestResolveRefuses(t *testing.T) {
 
 // TestRefusalsNameWhatIsMeant, and a policy needs no session.
 func TestRefusalsNameWhatIsMeant(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
+	onUnix(t)
 	if _, err := (boundary.Policy{Mode: boundary.ReadOnly, Cwd: "/no/such/directory"}).Resolve(); err == nil ||
 		!strings.Contains(err.Error(), "working directory: ") || !strings.Contains(err.Error(), "/no") {
 		t.Errorf("%v", err)

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -236,9 +235,7 @@ func (a altered) Mounts() []mounts.Point { return a.mounts }
 // TestOtherNamesByMounts: what is closed is closed at each place where it is mounted, unless the policy
 // names that place itself.
 func TestOtherNamesByMounts(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
+	onUnix(t)
 	disk := altered{paper: newPaper("/keys/id", "/w/sub/", "/w/too/id", "/w/root/id", "/w/ruled/id", "/w/file"), mounts: []mounts.Point{
 		{Path: "/", Device: "1", Root: "/"}, {Path: "/w/too", Device: "1", Root: "/keys"}, {Path: "/w/root", Device: "1", Root: "/keys"},
 		{Path: "/w/ruled", Device: "1", Root: "/keys"}, {Path: "/w/file", Device: "1", Root: "/keys/id"}}}
@@ -257,9 +254,7 @@ func TestOtherNamesByMounts(t *testing.T) {
 
 // TestARootThatCannotBeLookedAt is named, and nothing runs.
 func TestARootThatCannotBeLookedAt(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
+	onUnix(t)
 	disk := altered{paper: newPaper("/w/a", "/v/a"), gone: "/v"}
 	_, err := boundary.Resolve(boundary.Policy{Mode: boundary.WorkspaceWrite, Roots: []string{"/w", "/v"}, Cwd: "/w"}, disk)
 	if err == nil || !strings.Contains(err.Error(), "permission") {
@@ -285,9 +280,7 @@ func TestWhatHidesAFileWins(t *testing.T) {
 
 // TestTheWorkingDirectoryInTmp: it can be read although /tmp is the session's own, unless a rule hides it.
 func TestTheWorkingDirectoryInTmp(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
+	onUnix(t)
 	disk := newPaper("/tmp/x/a", "/tmp/y/a", "/keys/a")
 	for name, c := range map[string]struct {
 		rule boundary.Rule

@@ -1,7 +1,6 @@
 package boundary_test
 
 import (
-	"runtime"
 	"testing"
 
 	"kerf/internal/work/boundary"
@@ -9,9 +8,7 @@ import (
 
 // TestVerdicts: what a plan says of a path, for each rule that makes it.
 func TestVerdicts(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
+	onUnix(t)
 	disk := newPaper("/home/u/.bashrc", "/home/u/.profile -> /home/u/dot/profile", "/home/u/dot/profile", "/home/u/.zprofile -> /p/a", "/p/a", "/home/u/.zlogin -> /gone", "/home/u/w/a",
 		"/home/u/w/.git/HEAD", "/home/u/w/.git/config", "/home/u/w/sub/.env", "/o/a", "/o/keys/id", "/n/a")
 	const home, work, out = "/home/u", "/home/u/w", "/o"

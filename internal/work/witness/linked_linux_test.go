@@ -106,6 +106,7 @@ func TestAnotherNameClosedRightAfterward(t *testing.T) {
 			}
 		}
 	}
+	defer signal(syscall.SIGCONT) // also when the test breaks off
 	signal(syscall.SIGSTOP)
 	other, err := os.OpenFile(filepath.Join(b.root, "d/a"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
