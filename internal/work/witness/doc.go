@@ -1,13 +1,10 @@
 // Package witness knows what commands change, by watching them do it.
 //
-// Before a command changes a file, the kernel asks Kerf's helper process (package
-// supervise), which keeps what the file held and writes it into a journal (package
-// journal). Afterwards, or while the command still runs, [Watch.Collect] reads the
-// journal, looks at the touched names alone, and tells what came of them: what the
-// command did is proven; what somebody else did to the same files is told apart from it,
-// or called unproven where that is not possible.
-//
-// A journal that was left by a Kerf that is gone is finished by [Recover].
+// Before a command changes a file, the kernel asks Kerf's helper process (package supervise), which keeps
+// what the file held and writes it into a journal (package journal). Afterwards, or while the command still
+// runs, [Watch.Collect] reads the journal, looks at the touched names alone, and tells what came of them:
+// what the command did is proven; what somebody else did to the same files is told apart from it, or
+// called unproven. A journal that was left by a Kerf that is gone is finished by [Recover].
 package witness
 
 import (

@@ -12,8 +12,8 @@ import (
 
 // between tells what became of names between two touches of the command. What was there
 // before is one thing, what it found then another: who made the one into the other nobody
-// knows. Where what was there before is not known, s is told.
-func (c *collector) between(s *sorter) Part {
+// knows. Where what was there before is not known, s is told. others are further names of such files.
+func (c *collector) between(others []other, s *sorter) Part {
 	part := Part{Certainty: ledger.Unproven}
 	first := map[string]*held{}
 	for _, m := range c.mixed {
@@ -29,6 +29,11 @@ func (c *collector) between(s *sorter) Part {
 			s.lost = true
 		case known && !before.Same(found):
 			part.Set = append(part.Set, delta.Change{Path: m.path, Pre: before, Post: found})
+			for _, o := range others {
+				if id := idOf(&o.now.Sig); id == idOf(&m.before.Sig) && id == idOf(&m.found.Sig) {
+					part.Set = append(part.Set, delta.Change{Path: o.path, Pre: before, Post: found})
+				}
+			}
 		}
 		was := cmp.Or(first[m.path], m.before)
 		if first[m.path] = was; m.found == t.was {

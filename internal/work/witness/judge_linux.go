@@ -43,7 +43,7 @@ func (c *collector) report(seen func()) Report {
 	for _, o := range others {
 		c.otherName(o, s)
 	}
-	first := c.between(s)
+	first := c.between(others, s)
 	if s.lost {
 		s.doubtCreated(c.moved(s.proven.Set))
 	}

@@ -128,7 +128,7 @@ func TestAnotherNameClosedRightAfterward(t *testing.T) {
 	}
 	box.Close()
 	if got, want := b.told(b.end(x)), "proven a: 1CW > 1CWC\nproven d/a: 1CW > 1CWC\nproven marks: - > .\n"+
-		"unproven a: 1 > 1CW"; got != want {
+		"unproven a: 1 > 1CW\nunproven d/a: 1 > 1CW"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
