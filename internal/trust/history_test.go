@@ -184,9 +184,8 @@ func (h history) play(p *place, e *evidence) (err error) {
 func (e *evidence) turnIDs() map[int]string {
 	ids := map[int]string{}
 	for _, c := range e.entries {
-		var turn, nth int
-		if n, _ := fmt.Sscanf(c.Call, "t%dc%d", &turn, &nth); n == 2 && len(c.Changes) > 0 && c.Turn != "" {
-			ids[turn-1] = c.Turn
+		if turn, _, ok := c.place(); ok && len(c.Changes) > 0 && c.Turn != "" {
+			ids[turn] = c.Turn
 		}
 	}
 	return ids
@@ -207,8 +206,7 @@ func (h history) back(p *place, e *evidence) error {
 	var steps []undone
 	whole := true // no other turn changed anything
 	for _, c := range e.entries {
-		var turn, nth int
-		if n, _ := fmt.Sscanf(c.Call, "t%dc%d", &turn, &nth); n == 2 && ids[turn-1] == "" &&
+		if turn, _, ok := c.place(); ok && ids[turn] == "" &&
 			len(c.DirectoriesMade)+len(c.DirectoriesRemoved) > 0 {
 			whole = false // directories alone
 		}

@@ -134,7 +134,11 @@ func keepsBytes(e *evidence) []string {
 		}
 	}
 	own, carried := e.owned(), e.carried()
+	var undone []int
 	for _, u := range e.undos {
+		if u.report.result.code == 0 {
+			undone = append(undone, u.turns[0])
+		}
 		at := where(u.tree)
 		kept := func(t, path string) bool {
 			if strings.Contains(u.tree[path].data, t) || u.path == path && u.told(e, path) {
@@ -143,7 +147,7 @@ func keepsBytes(e *evidence) []string {
 			return (mover || moved[path]) && len(at[t]) > 0
 		}
 		for t, path := range own {
-			if !kept(t, path) && !e.onlyLinked(t, path) {
+			if !kept(t, path) && !e.onlyLinked(t, path) && !e.takenSince(t, path, undone) {
 				faults = append(faults, fmt.Sprintf("undo %v: %s of the writer is gone from %s (it is now %q, at %v)\n%v",
 					u.args, t, path, u.tree[path].data, at[t], u.report.result))
 			}
@@ -171,6 +175,31 @@ func (e *evidence) onlyLinked(t, path string) bool {
 			return slices.ContainsFunc(e.deeds, func(d deed) bool {
 				return d.Path == from && slices.Contains(d.Tokens, t) && !strings.Contains(e.final[from].data, t)
 			})
+		}
+	}
+	return false
+}
+
+// takenSince reports whether a command moved the file with a token out of the way, to path, the token went on to be in
+// what came in its place, and a command of a later turn took it from there: to undo that brings it back.
+func (e *evidence) takenSince(t, path string, undone []int) bool {
+	took := func(from string, after int) bool {
+		for _, entry := range e.entries {
+			turn, _, ok := entry.place()
+			if ok && turn > after && entry.proven() && !slices.Contains(undone, turn) &&
+				strings.Contains(e.began[turn][from].data, t) &&
+				slices.ContainsFunc(entry.Changes, func(c change) bool { return e.short(c.Path) == from }) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, entry := range e.entries {
+		turn, _, ok := entry.place()
+		for _, c := range entry.Changes {
+			if ok && c.MovedFrom != "" && e.short(c.Path) == path && took(e.short(c.MovedFrom), turn) {
+				return true
+			}
 		}
 	}
 	return false
@@ -411,9 +440,9 @@ func (c command) link() (from, to string) {
 // linked adds to names of a file those by which earlier calls linked it: who changes a
 // file in place changes it under all of them.
 func (e *evidence) linked(names []string, turn, nth int) []string {
-	for i, calls := range e.turns[:turn] {
+	for i, calls := range e.turns[:turn+1] {
 		for j, c := range calls {
-			if i == turn-1 && j >= nth-1 {
+			if i == turn && j >= nth {
 				break
 			}
 			from, to := c.link()
@@ -435,11 +464,11 @@ func (e *evidence) linked(names []string, turn, nth int) []string {
 func claimsOnlyItsOwn(e *evidence) []string {
 	var faults []string
 	for _, entry := range e.entries {
-		var turn, nth int
-		if n, _ := fmt.Sscanf(entry.Call, "t%dc%d", &turn, &nth); n != 2 || !entry.proven() {
+		turn, nth, ok := entry.place()
+		if !ok || !entry.proven() {
 			continue
 		}
-		c := e.turns[turn-1][nth-1]
+		c := e.turns[turn][nth]
 		for _, change := range entry.Changes {
 			p := e.short(change.Path)
 			if !slices.ContainsFunc(e.linked(e.names(p), turn, nth), c.may) && !strings.HasPrefix(filepath.Base(p), "sed") {

@@ -269,15 +269,24 @@ type entry struct {
 	Cause, Tool, Session, Turn, Call, Prompt, Note string
 	Certainty                                      *string
 	Exact, Undone                                  bool
-	Changes                                        []struct {
-		Path                     name
-		Operation, Before, After string
-		MovedFrom                name `json:"moved_from"`
-		MovedTo                  name `json:"moved_to"`
-	}
-	DirectoriesMade    []name `json:"directories_made"`
-	DirectoriesRemoved []name `json:"directories_removed"`
-	Diff               string
+	Changes                                        []change
+	DirectoriesMade                                []name `json:"directories_made"`
+	DirectoriesRemoved                             []name `json:"directories_removed"`
+	Diff                                           string
+}
+
+// change is what an entry tells of one path.
+type change struct {
+	Path                     name
+	Operation, Before, After string
+	MovedFrom                name `json:"moved_from"`
+	MovedTo                  name `json:"moved_to"`
+}
+
+// place is the number of the turn and of the call in it that an entry tells of, from 0.
+func (e entry) place() (turn, nth int, ok bool) {
+	n, _ := fmt.Sscanf(e.Call, "t%dc%d", &turn, &nth)
+	return turn - 1, nth - 1, n == 2
 }
 
 // name is a path: a string, or bytes as {"b64": …}.
