@@ -108,7 +108,7 @@ func (w *Witness) start() error {
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := supervise.Start(cmd); err != nil {
 		unix.Close(pair[0])
 		return fmt.Errorf("start the witness: %w", err)
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"os/exec"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -37,6 +39,20 @@ const endWait = 2 * time.Second
 
 // briefWait is the same where processes may stay for good.
 const briefWait = 200 * time.Millisecond
+
+// slack is by how much the threads of a helper may sleep longer than they ask for. Go's runtime looks every 20 µs
+// whether a thread is in a system call for long, as the helper is most of the time; that took more of a processor
+// than all that the helper does.
+const slack = time.Millisecond
+
+// Start starts a helper.
+func Start(cmd *exec.Cmd) error {
+	runtime.LockOSThread() // a process gets the slack of the thread that makes it
+	defer runtime.UnlockOSThread()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0)
+	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }() // what it was
+	return cmd.Start()
+}
 
 func main() int {
 	// It goes on when Kerf is interrupted or gone.
