@@ -39,10 +39,33 @@ func newTriedHouse(t *testing.T, kerf string, copied bool) *triedHouse {
 	if copied {
 		return h
 	}
-	if out, err := exec.Command("cp", "-a", h.base, h.made).CombinedOutput(); err != nil {
-		t.Skipf("cp -a: %v: %s", err, out)
-	}
+	h.copyTo(h.base, h.made)
+	t.Cleanup(func() { h.remove(h.base); h.remove(h.made) })
 	return h
+}
+
+// closed names the work directories of overlays below the working directory. The kernel lets nobody but root look
+// into them.
+const closed = `list=$(find . -type d -name work ! -perm -700 -prune)`
+
+func (h *triedHouse) sh(script string, args ...string) {
+	h.Helper()
+	if out, err := exec.Command("sh", append([]string{"-ec", script, "sh"}, args...)...).CombinedOutput(); err != nil {
+		h.Fatalf("%v: %s", err, out)
+	}
+}
+
+// remove removes a directory with what is closed in there.
+func (h *triedHouse) remove(dir string) {
+	h.Helper()
+	h.sh(`cd "$1"; `+closed+`; [ -z "$list" ] || chmod 700 $list; rm -rf "$1"`, dir)
+}
+
+// copyTo copies a directory with what is closed in there.
+func (h *triedHouse) copyTo(from, to string) {
+	h.Helper()
+	h.sh(`cd "$1"; `+closed+`; [ -z "$list" ] || chmod 700 $list; cp -a . "$2"
+		[ -z "$list" ] || { chmod 0 $list; cd "$2"; chmod 0 $list; }`, from, to)
 }
 
 // fill makes the directory and the try.
@@ -79,16 +102,11 @@ func (h *triedHouse) command(args ...string) *exec.Cmd {
 // again makes all as it was when the try had ended.
 func (h *triedHouse) again() {
 	h.Helper()
-	// Others than root cannot look into the work directory of an overlay as it is.
-	script := `chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"`
-	if !h.copied { // a copied try is known by its inodes
-		script += ` && cp -a "$2" "$1"`
-	}
-	if out, err := exec.Command("sh", "-c", script, "sh", h.base, h.made).CombinedOutput(); err != nil {
-		h.Fatalf("%v: %s", err, out)
-	}
-	if h.copied {
+	h.remove(h.base)
+	if h.copied { // such a try is known by its inodes
 		h.fill()
+	} else {
+		h.copyTo(h.made, h.base)
 	}
 }
 

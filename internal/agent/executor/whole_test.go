@@ -565,6 +565,7 @@ func TestTheWholeOfWhatIsToldOfACall(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("HOME", "/home/user") // whoever runs it
 			l := story(t)
 			file := filepath.Join("testdata", "whole", name+".txt")
 			got := l.all()

@@ -144,13 +144,25 @@ func (s *state) exec() {
 	for i := 0; i < len(s.paths); i++ {
 		_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(s.paths[i])),
 			uintptr(unsafe.Pointer(&s.argv[0])), uintptr(unsafe.Pointer(&s.env[0])))
-		if errno != syscall.ENOENT && errno != syscall.ENOTDIR {
+		switch {
+		case errno == syscall.ENOENT, errno == syscall.ENOTDIR:
+		case errno != syscall.EACCES:
 			s.failed.errno = uint64(errno)
-			if errno != syscall.EACCES {
-				return
-			}
-		}
+			return
+		case len(s.paths) == 1 || s.there(s.paths[i]):
+			s.failed.errno = uint64(errno)
+		} // else a directory of PATH that may not be searched
 	}
+}
+
+// there reports whether this process can see a file.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *state) there(path *byte) bool {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_FACCESSAT, workingDir, uintptr(unsafe.Pointer(path)), 0)
+	return errno == 0
 }
 
 // reap is what the first process does while the command runs: it buries whoever

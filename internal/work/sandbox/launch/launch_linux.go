@@ -16,6 +16,7 @@ const (
 	wall           = 0x40000000
 	setPdeathsig   = 1
 	maxDescriptor  = 1<<32 - 1
+	workingDir     = ^uintptr(99) // AT_FDCWD
 	registerLimit  = 1 << 16
 	blockAll       = 0 // SIG_BLOCK
 	setMask        = 2 // SIG_SETMASK

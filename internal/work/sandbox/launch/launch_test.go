@@ -4,9 +4,11 @@ package launch
 
 import (
 	"encoding/binary"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -186,6 +188,34 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 	for name, want := range map[string]int{"no-such-program-here": 127, "/etc/passwd": 126, "/nowhere/at/all": 127} {
 		if text, code := start(t, &Program{Argv: []string{name}}, ""); code != want || strings.Count(text, "\n") != 1 {
+			t.Errorf("%s: got %d %q", name, code, text)
+		}
+	}
+}
+
+// TestAPlaceThatMayNotBeSearchedHoldsNoCommand has a directory in PATH that the user may not look into, as after su.
+func TestAPlaceThatMayNotBeSearchedHoldsNoCommand(t *testing.T) {
+	dir := t.TempDir()
+	closed, open := filepath.Join(dir, "closed"), filepath.Join(dir, "open")
+	for _, d := range []string{closed, open} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{closed + "/hidden", open + "/text"} {
+		if err := os.WriteFile(f, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(closed, 0), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"nowhere": 127, "hidden": 127, "text": 126, "cat": 0, closed + "/hidden": 126} {
+		p := &Program{Argv: []string{name}, Env: []string{"PATH=" + closed + ":" + open + ":/usr/bin:/bin"}}
+		if os.Getuid() == 0 {
+			p.Call("become another user", unix.SYS_SETRESUID, 65534, 65534, 65534)
+		}
+		if text, code := start(t, p, ""); code != want {
 			t.Errorf("%s: got %d %q", name, code, text)
 		}
 	}
