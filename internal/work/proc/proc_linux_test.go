@@ -95,7 +95,7 @@ func TestSEC_O1_NothingSurvivesTheEndOfACommand(t *testing.T) {
 	dir := t.TempDir()
 	p := sh(t, daemons(dir)+"while [ ! -f "+dir+"/setsid.pid ] || [ ! -f "+dir+"/plain.pid ]; do sleep 0.02; done")
 	found := pids(t, dir)
-	if !p.Wait(5 * time.Second) {
+	if !p.Wait(patience) {
 		t.Fatal("still running")
 	}
 	noneLeft(t, found)
@@ -128,7 +128,7 @@ func TestSEC_O1_LingeringProcessesEndWithTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := pids(t, dir)
-	if !p.Wait(5 * time.Second) {
+	if !p.Wait(patience) {
 		t.Fatal("a background process holds the end of the command")
 	}
 	for name, pid := range found {

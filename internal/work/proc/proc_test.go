@@ -40,7 +40,7 @@ func sh(t testing.TB, line string) *Process {
 
 func TestRunTellsOutputAndExit(t *testing.T) {
 	p := sh(t, "echo out; echo err >&2; pwd; exit 7")
-	if !p.Wait(5 * time.Second) {
+	if !p.Wait(patience) {
 		t.Fatal("still running")
 	}
 	text, omitted := p.Output()
@@ -89,7 +89,7 @@ func TestStartRefusals(t *testing.T) {
 
 func TestInputIsEmptyUnlessAsked(t *testing.T) {
 	p := sh(t, "cat; echo end")
-	if !p.Wait(5 * time.Second) {
+	if !p.Wait(patience) {
 		t.Fatal("waits for input")
 	}
 	if _, err := p.Write("x"); !errors.Is(err, ErrNoInput) {
@@ -98,17 +98,20 @@ func TestInputIsEmptyUnlessAsked(t *testing.T) {
 	q := run(t, Spec{Argv: []string{"cat"}, Stdin: true})
 	q.Write("hello")
 	q.CloseInput()
-	q.Wait(5 * time.Second)
+	q.Wait(patience)
 	if text, _ := q.Output(); string(text) != "hello" {
 		t.Errorf("got %q", text)
 	}
 }
 
+// patience is how long is waited for what has to come, on a busy machine too.
+const patience = 30 * time.Second
+
 func TestTerminal(t *testing.T) {
-	p := run(t, Spec{Argv: []string{"sh", "-c", "test -t 0 && stty size; read x; echo got $x; sleep 30"}, TTY: true,
+	p := run(t, Spec{Argv: []string{"sh", "-c", "test -t 0 && stty size; read x; echo got $x; sleep 300"}, TTY: true,
 		Size: Size{30, 100}})
 	p.Write("word\n")
-	for i := 0; i < 100; i++ {
+	for i := 0; i < 1500; i++ {
 		if text, _ := p.Output(); bytes.Contains(text, []byte("got word")) {
 			break
 		}
@@ -118,7 +121,7 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 	p.Write("\x03")
-	if !p.Wait(5 * time.Second) {
+	if !p.Wait(patience) {
 		t.Fatal("Ctrl-C did not end it")
 	}
 	if text := next(p); bytes.Contains(text, []byte("got word")) {
@@ -140,7 +143,7 @@ func TestInterrupt(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		p.Interrupt()
-		if !p.Wait(5 * time.Second) {
+		if !p.Wait(patience) {
 			t.Fatalf("tty %v: still running", tty)
 		}
 		if code, _, _ := p.ExitCode(); code != 3 {
@@ -156,7 +159,7 @@ func TestCancelKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if !p.Wait(5 * time.Second) {
+	if !p.Wait(patience) {
 		t.Fatal("still running")
 	}
 	if _, sig, _ := p.ExitCode(); sig != "SIGTERM" {

@@ -136,6 +136,9 @@ func TestRecordsOfAKilledWriterAreThere(t *testing.T) {
 // TestAFullDiskRefusesTheRecord writes onto a disk of 240 KB until it is full: the last of them
 // where no more room can be set aside at once.
 func TestAFullDiskRefusesTheRecord(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to mount a small file system")
+	}
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=240k", "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("SKIP mount: %v %s", err, out)
