@@ -92,8 +92,6 @@ func (r *resolver) closeNamed(path string, kind repo.TargetKind, why string) {
 		return
 	}
 	for _, root := range r.roots {
-		if pathname.Under(root, path) {
-			r.pin(root, filepath.Dir(path))
-		}
+		r.pin(root, filepath.Dir(path))
 	}
 }

@@ -31,7 +31,7 @@ func (r *resolver) protectHome(p Policy) {
 	const why = "programs run what is there when you log in or start them"
 	for _, part := range startParts() {
 		path := filepath.Join(home, filepath.FromSlash(part.Name))
-		if r.effective(path) != Write || r.access[path] == Write {
+		if r.effective(path) != Write || r.isRoot(path) {
 			continue // a rule says something else
 		}
 		switch r.at(path) {

@@ -69,7 +69,8 @@ func (r *resolver) nearest(path string) string {
 }
 
 // pinClosed keeps what is closed in its place: the directories above it, within what is
-// writable, cannot be renamed. Their next name would be in no rule.
+// writable, cannot be renamed. Their next name would be in no rule. It comes last, since a
+// mount of its own would stay open in what is closed later, and would pass for guarded.
 func (r *resolver) pinClosed() {
 	for _, path := range slices.Sorted(maps.Keys(r.access)) {
 		if r.access[path] == Write {
@@ -83,6 +84,13 @@ func (r *resolver) pinClosed() {
 		}
 		if top != "" {
 			r.pin(top, filepath.Dir(path))
+		}
+	}
+	for _, p := range r.pins {
+		for dir := p.dir; dir != p.root && pathname.Under(p.root, dir); dir = filepath.Dir(dir) {
+			if r.effective(dir) == Write {
+				r.access[dir], r.why[dir] = Write, r.why[r.nearest(dir)]
+			}
 		}
 	}
 }

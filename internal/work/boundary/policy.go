@@ -325,6 +325,7 @@ type resolver struct {
 	home     string   // of the user
 	byLink   []Rule   // whose path passes a link of the workspace
 	found    []string // repositories and directories of Kerf below the roots
+	pins     []pinned // for pinClosed
 }
 
 func (r *resolver) grants(p Policy) error {

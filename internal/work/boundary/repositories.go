@@ -174,30 +174,13 @@ func (r *resolver) protectGit(root string) error {
 	return nil
 }
 
-// pin makes the directories from below root down to dir mounts of their own: they
+// pinned are the directories from below root down to dir.
+type pinned struct{ root, dir string }
+
+// pin has the directories from below root down to dir made mounts of their own: they
 // cannot be renamed away then. Without it a command moves the directory of a repository
 // aside, and puts a copy with another configuration into its place.
-func (r *resolver) pin(root, dir string) {
-	for ; dir != root && pathname.Under(root, dir); dir = filepath.Dir(dir) {
-		if r.access[dir] == "" && r.effective(dir) == Write {
-			r.access[dir], r.why[dir] = Write, r.whyOf(dir)
-		}
-	}
-}
-
-// whyOf is the reason of the nearest entry above dir.
-func (r *resolver) whyOf(dir string) string {
-	for {
-		if r.access[dir] != "" {
-			return r.why[dir]
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return ""
-		}
-		dir = parent
-	}
-}
+func (r *resolver) pin(root, dir string) { r.pins = append(r.pins, pinned{root, dir}) }
 
 // protectTarget guards what a pointer leads to. Where commands could not write
 // it stays so, because the repository chose the pointer, unless the git directory

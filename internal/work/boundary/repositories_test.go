@@ -342,3 +342,55 @@ func TestSweepWhereARootIsGone(t *testing.T) {
 		t.Errorf("without a plan: %+v", found)
 	}
 }
+
+// TestWhatStaysInItsPlaceIsGuardedEvenSo: what the settings of one repository name may lie in another one, or
+// among the start files of a home. The directories above it stay in their place, which opens nothing.
+func TestWhatStaysInItsPlaceIsGuardedEvenSo(t *testing.T) {
+	for _, name := range []string{"main/.git", "main/bare.git", "v/.git/modules/lib", "zoo/.git/modules/lib"} {
+		p := newPlace(t, "w/a = x", "u/a = x", "u/v/a = x")
+		for _, dir := range []string{"u/main/.git", "u/main/bare.git", "u/v/.git", "u/v/.git/modules/lib", "u/zoo/.git",
+			"u/zoo/.git/modules/lib"} {
+			p.add(git(dir, "")...)
+		}
+		p.add("u/" + name + "/refs/deep/hk/x = 1")
+		p.add(git("u/first/.git", "[core]\n\thooksPath = ../../u/"+name+"/refs/deep/hk\n")...)
+		policy := p.policy()
+		policy.Roots = append(policy.Roots, p.at("u"), p.at("u/v"))
+		plan := p.resolve(policy)
+		for _, part := range []string{"config", "hooks", "hooks/x", "info/attributes", "refs/deep/hk", "objects/info/alternates"} {
+			p.want(&plan, boundary.Protected, "u/"+name+"/"+part)
+			if got := mounted(plan, p.at("u/"+name+"/"+part)); got != boundary.MountRead {
+				t.Errorf("to commands %s of %s is %s", part, name, got)
+			}
+		}
+		for _, part := range []string{"HEAD", "refs/new", "objects/ab", "refs/deep/new"} {
+			if got := mounted(plan, p.at("u/"+name+"/"+part)); got != boundary.MountWrite {
+				t.Errorf("to commands %s of %s is %s", part, name, got)
+			}
+		}
+	}
+	p := newPlace(t, "w/.config/fish/functions/hk/x = 1")
+	p.add(git("w/first/.git", "[core]\n\thooksPath = ../.config/fish/functions/hk\n")...)
+	policy := p.policy()
+	policy.Home = p.at("w")
+	plan := p.resolve(policy)
+	p.want(&plan, boundary.Protected, "w/.config/fish/config.fish", "w/.config/fish/functions/new", "w/.config/fish/functions/hk/x")
+	p.want(&plan, boundary.Writable, "w/.config/new")
+
+	p = newPlace(t, "w/a = x") // what would be a place for commits otherwise
+	p.add(git("w/.config/fish", "")...)
+	policy = p.policy()
+	policy.Home = p.at("w")
+	plan = p.resolve(policy)
+	p.want(&plan, boundary.Protected, "w/.config/fish/config.fish", "w/.config/fish/config", "w/.config/fish/refs/new")
+}
+
+// mounted is how a path appears to commands.
+func mounted(plan boundary.Plan, path string) (kind boundary.MountKind) {
+	for _, m := range plan.Mounts { // the most specific is last
+		if m.Path == path || strings.HasPrefix(path, strings.TrimSuffix(m.Path, "/")+"/") {
+			kind = m.Kind
+		}
+	}
+	return kind
+}
