@@ -551,8 +551,12 @@ func (r *resolver) denied(path string) bool {
 	return false
 }
 
-// mask has a placeholder made, unless neither Kerf nor a command can make anything there.
+// mask has a placeholder made, unless neither Kerf nor a command can make anything there, or
+// commands do not see the place.
 func (r *resolver) mask(kind MaskKind, path, content string) (made bool) {
+	if r.effective(filepath.Dir(path)) == None {
+		return false
+	}
 	if _, ever := r.view.Makes(filepath.Dir(path)); !ever {
 		r.plan.Untouched = append(r.plan.Untouched, Name{path, true})
 		return false

@@ -121,9 +121,9 @@ func (r *resolver) look(path string) state {
 	return file
 }
 
-// close makes path read-only, unless a rule hides it altogether.
+// close makes path read-only, unless a rule hides it, or what it lies in.
 func (r *resolver) close(path string) {
-	if r.access[path] == None || r.access[path] == Read {
+	if r.access[path] == Read || r.effective(path) == None {
 		return
 	}
 	r.access[path], r.closed[path] = Read, true
@@ -206,7 +206,7 @@ func (r *resolver) protectTarget(pointer, unresolved string) error {
 			r.protectDir(dir)
 		}
 	}
-	if common != target && mine && r.effective(common) == Write {
+	if common != target && mine && r.effective(common) == Write && !r.closedByRule(target) {
 		r.openWorktree(target)
 	}
 	return nil
@@ -221,6 +221,12 @@ func (r *resolver) ruled(path string) bool {
 		}
 	}
 	return false
+}
+
+// closedByRule reports whether path is not writable because a rule says so, and not because only
+// the user changes it.
+func (r *resolver) closedByRule(path string) bool {
+	return r.effective(path) != Write && !r.closed[r.nearest(path)]
 }
 
 // open makes the git directory of a worktree or a submodule fit for commits.
@@ -308,7 +314,7 @@ func (r *resolver) protectDir(git string) {
 		switch {
 		case r.at(in(name)) == absent:
 			r.mask(MaskDir, in(name), "")
-		case r.access[in(name)] == "":
+		case r.access[in(name)] == "" && !r.closedByRule(in(name)):
 			r.access[in(name)], r.why[in(name)] = Write, "what commits need"
 		}
 	}
@@ -320,7 +326,7 @@ func (r *resolver) protectDir(git string) {
 	r.closeOperations(git)
 	if r.at(in("modules")) == dir {
 		for i, module := range r.view.Nested(in("modules"), false) {
-			if i < nestedLimit && r.at(module) == dir && r.access[module] == "" {
+			if i < nestedLimit && r.at(module) == dir && r.access[module] == "" && !r.closedByRule(module) {
 				r.protectDir(module) // becomes writable again
 			}
 		}

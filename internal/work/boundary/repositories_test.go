@@ -343,6 +343,114 @@ func TestSweepWhereARootIsGone(t *testing.T) {
 	}
 }
 
+// TestAPointerToSettingsOfOthers: what they have git run in the tree of the pointer is closed there, whatever
+// tree they say they belong to, and whether or not commands could write them.
+func TestAPointerToSettingsOfOthers(t *testing.T) {
+	const config = "[core]\n\thooksPath = hk\n\tfsmonitor = ./watch\n"
+	for name, c := range map[string]struct{ git, tree string }{
+		"outside, at the top": {"o/other", "w"}, "outside, below": {"o/other", "w/sub"}, "inside": {"w/real", "w/sub"},
+		"of another tree": {"o/theirs", "w/sub"}, "a worktree": {"o/main/.git/worktrees/mine", "w/sub"},
+	} {
+		p := newPlace(t, c.tree+"/hk/pre-commit = x", c.tree+"/watch = x", "w/a = x")
+		p.add(c.tree + "/.git = gitdir: " + p.at(c.git) + "\n")
+		for _, dir := range []string{"o/other", "w/real", "o/theirs", "o/main/.git"} {
+			p.add(git(dir, config)...)
+		}
+		p.add("o/theirs/gitdir = "+p.at("o/tree/.git")+"\n", "o/tree/.git = x", "o/main/.git/worktrees/mine/commondir = ../..\n",
+			"o/main/.git/worktrees/mine/gitdir = "+p.at(c.tree+"/.git")+"\n", "o/main/.git/worktrees/mine/HEAD = x")
+		plan := p.resolve(p.policy())
+		p.want(&plan, boundary.Protected, c.tree+"/hk", c.tree+"/hk/pre-commit", c.tree+"/hk/new", c.tree+"/watch")
+		p.want(&plan, boundary.Writable, c.tree+"/a", "w/a")
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
+// TestRulesInAGitDirectory: what commits need is opened, but for what a rule closes, or lies in that.
+func TestRulesInAGitDirectory(t *testing.T) {
+	p := newPlace(t, "w/main/a = x", "w/wt/.git = gitdir: ../main/.git/worktrees/wt\n")
+	for _, dir := range []string{"", "/modules/lib", "/modules/group/lib", "/modules/lib/modules/deep"} {
+		p.add(git("w/main/.git"+dir, "")...)
+	}
+	p.add("w/main/.git/worktrees/wt/commondir = ../..\n",
+		"w/main/.git/worktrees/wt/gitdir = "+p.at("w/wt/.git")+"\n", "w/main/.git/worktrees/wt/HEAD = x")
+	parts := []string{"objects", "objects/info", "objects/new", "modules/lib/HEAD", "modules/lib/objects/new", "modules/group/lib/HEAD",
+		"modules/lib/modules/deep/HEAD", "modules/lib/modules/deep/objects/info/new", "worktrees/wt/HEAD", "worktrees/wt/index"}
+	for rule, closed := range map[string][]string{
+		"none": nil, "objects": parts[:3], "objects/info": parts[1:2], "modules": parts[3:8],
+		"modules/lib": {parts[3], parts[4], parts[6], parts[7]}, "modules/group": parts[5:6], "modules/lib/modules": parts[6:8],
+		"modules/lib/objects": parts[4:5], "worktrees": parts[8:], "worktrees/wt": parts[8:], "worktrees/wt/HEAD": parts[8:9],
+	} {
+		for access, want := range map[boundary.Access]boundary.MountKind{boundary.Read: boundary.MountRead, boundary.None: "hide"} {
+			plan := p.resolve(p.policy(boundary.Rule{Path: "w/main/.git/" + rule, Access: access}))
+			for _, part := range parts {
+				kind := boundary.MountWrite
+				if slices.Contains(closed, part) {
+					kind = want
+				}
+				if got := mounted(plan, p.at("w/main/.git/"+part)); !strings.HasPrefix(string(got), string(kind)) {
+					t.Errorf("%s %s: to commands %s is %s, not %s", rule, access, part, got, kind)
+				}
+			}
+		}
+	}
+}
+
+// TestWhatIsHiddenHoldsNothingOpen: parts of a git directory that lie in what a rule hides are hidden, too.
+func TestWhatIsHiddenHoldsNothingOpen(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		p := newPlace(t, "w/a = x")
+		p.add(git("w/.git", "")...)
+		if there {
+			p.add("w/.git/objects/info/alternates = /keys/objects\n")
+		}
+		for rule, want := range map[string]boundary.Reach{"w/.git/objects": boundary.Hidden, "w/.git/objects/info": boundary.Hidden,
+			"w/.git/refs": boundary.Protected} {
+			plan := p.resolve(p.policy(boundary.Rule{Path: rule, Access: boundary.None}))
+			p.want(&plan, want, "w/.git/objects/info/alternates")
+			for _, m := range plan.Mounts {
+				if want == boundary.Hidden && strings.HasPrefix(m.Path, p.at(rule)+"/") {
+					t.Errorf("%s is hidden, and %s is mounted", rule, m.Path)
+				}
+			}
+		}
+	}
+}
+
+// TestManyModules: those beyond a number are read-only as a whole.
+func TestManyModules(t *testing.T) {
+	p := newPlace(t, "w/a = x")
+	p.add(git("w/.git", "")...)
+	for i := range 18 {
+		p.add(git(fmt.Sprintf("w/.git/modules/m%02d", i), "")...)
+	}
+	plan, open := p.resolve(p.policy()), 0
+	for i := range 18 {
+		if mounted(plan, p.at(fmt.Sprintf("w/.git/modules/m%02d/HEAD", i))) == boundary.MountWrite {
+			open++
+		}
+	}
+	if open != 16 {
+		t.Errorf("%d of 18 are fit for commits, want 16", open)
+	}
+}
+
+// TestModulesThatStayClosed: a link that passes for one, and what others have git run.
+func TestModulesThatStayClosed(t *testing.T) {
+	p := newPlace(t, "w/main/a = x", "w/main/.git/modules/away/.git -> ../../../../../o/repo")
+	p.add(git("o/repo", "")...)
+	p.add(git("w/main/.git", "")...)
+	p.add(git("w/main/.git/modules/lib", "")...)
+	p.add(git("w/first/.git", "[core]\n\thooksPath = ../main/.git/modules/lib\n")...)
+	plan := p.resolve(p.policy())
+	for _, name := range []string{"away/.git", "away/.git/objects", "lib", "lib/objects"} {
+		if got := mounted(plan, p.at("w/main/.git/modules/"+name)); got != boundary.MountRead {
+			t.Errorf("to commands %s is %s", name, got)
+		}
+	}
+}
+
 // TestWhatStaysInItsPlaceIsGuardedEvenSo: what the settings of one repository name may lie in another one, or
 // among the start files of a home. The directories above it stay in their place, which opens nothing.
 func TestWhatStaysInItsPlaceIsGuardedEvenSo(t *testing.T) {
@@ -383,6 +491,56 @@ func TestWhatStaysInItsPlaceIsGuardedEvenSo(t *testing.T) {
 	policy.Home = p.at("w")
 	plan = p.resolve(policy)
 	p.want(&plan, boundary.Protected, "w/.config/fish/config.fish", "w/.config/fish/config", "w/.config/fish/refs/new")
+}
+
+// TestAFileThatMayBeWritten has nothing below it that would be protected.
+func TestAFileThatMayBeWritten(t *testing.T) {
+	p := newPlace(t, "w/a = x", "o/file = x")
+	before := p.resolve(p.policy())
+	plan := p.resolve(p.policy(boundary.Rule{Path: "o/file", Access: boundary.Write}))
+	p.want(&plan, boundary.Writable, "o/file")
+	if d := cmp.Diff([]any{before.Masks, before.Untouched}, []any{plan.Masks, plan.Untouched}); d != "" {
+		t.Errorf("(-without +with):\n%s", d)
+	}
+}
+
+// TestWhatIsGoneHasNoOtherNames: a directory may go while it is looked through.
+func TestWhatIsGoneHasNoOtherNames(t *testing.T) {
+	p := newPlace(t, "w/a = x", "w/b == w/a")
+	id, _ := boundary.Disk{}.Identity(p.at("w/a"))
+	names := boundary.Disk{}.Names(map[boundary.FileID]bool{id: true}, []string{p.at("gone"), p.at("w")})
+	if d := cmp.Diff([]string{"w/a", "w/b"}, p.names(names[id])); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if found := (boundary.Disk{}).Multiples(p.at("gone"), 10); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestTheSharedTmp is writable where that mode says so and no rule says anything else of it.
+func TestTheSharedTmp(t *testing.T) {
+	onUnix(t)
+	for name, c := range map[string]struct {
+		mode  string
+		rules []boundary.Rule
+		want  boundary.Reach
+	}{
+		"no rule":           {boundary.WorkspaceWrite, nil, boundary.Writable},
+		"read-only":         {boundary.ReadOnly, nil, boundary.Readable},
+		"closed":            {boundary.WorkspaceWrite, []boundary.Rule{{Path: "/tmp", Access: boundary.Read}}, boundary.Readable},
+		"hidden":            {boundary.WorkspaceWrite, []boundary.Rule{{Path: "/tmp", Access: boundary.None}}, boundary.Hidden},
+		"read-only, hidden": {boundary.ReadOnly, []boundary.Rule{{Path: "/tmp", Access: boundary.None}}, boundary.Hidden},
+		"read-only, opened": {boundary.ReadOnly, []boundary.Rule{{Path: "/tmp", Access: boundary.Write}}, boundary.Readable},
+	} {
+		plan, err := boundary.Resolve(boundary.Policy{Mode: c.mode, Roots: []string{"/w"}, Cwd: "/w", SharedTmp: true, Rules: c.rules},
+			newPaper("/w/a", "/tmp/a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.At("/tmp/a"); got.Access != c.want {
+			t.Errorf("%s: %s (%s), not %s", name, got.Access, got.Why, c.want)
+		}
+	}
 }
 
 // mounted is how a path appears to commands.
