@@ -11,6 +11,9 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
+	"kerf/internal/work/tree"
+	"kerf/internal/work/txn"
+	"kerf/internal/work/workspace"
 )
 
 // TestWhatWasLeftOutOfTheArgumentsIsTold of calls that are answered at once, and of those that run. Hooks are told the
@@ -113,4 +116,44 @@ func TestLoginShellsAreThoseThatTheUserAllows(t *testing.T) {
 	b.want(b.call("exec_command", map[string]any{"cmd": "touch f"}), true)
 	b.Executor = b.with(func(o *Options) { o.Shell.Login = true })
 	b.want(b.call("exec_command", login), true)
+}
+
+// failing is a bench whose commits work on a tree that asks before it changes the disk.
+func failing(t *testing.T, before func(op, path string) error) *bench {
+	t.Helper()
+	return newBenchIn(t, func(o *Options, ws *workspace.Workspace) {
+		tr, err := tree.Open(tree.Options{Roots: ws.Roots, Boundary: ws.Boundary, Before: before})
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := ws.Txn.Options
+		to.Tree = tr
+		if o.Work, err = txn.Open(to); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = o.Work.Close() })
+	})
+}
+
+// TestATemporaryFileThatIsLeft is told to the user and to the model, of whatever left it.
+func TestATemporaryFileThatIsLeft(t *testing.T) {
+	tried := map[string]bool{}
+	b := failing(t, func(op, path string) error {
+		if op != "unlink" || !strings.Contains(path, ".kerf-") || tried[path] {
+			return nil
+		}
+		tried[path] = true // the next commit removes it
+		return errors.New("not permitted")
+	})
+	b.write("f", "one\n")
+	for _, c := range []struct {
+		name string
+		args map[string]any
+	}{{"edit_file", map[string]any{"file_path": "f", "old_string": "one", "new_string": "two"}}, {"undo", map[string]any{}}} {
+		o := b.call(c.name, c.args)
+		b.want(o, true, "\nwarning TEMPORARY_FILE_LEFT: a temporary file of Kerf's own is left: ", "run: kerf recover")
+		if len(o.Warnings) != 1 || !strings.HasPrefix(o.Warnings[0], "a temporary file of Kerf's own is left: ") || strings.Count(o.Text, "TEMPORARY_FILE_LEFT") != 1 {
+			t.Errorf("%s: warned %q, told %s", c.name, o.Warnings, o.Text)
+		}
+	}
 }

@@ -52,6 +52,9 @@ type committed struct {
 	strays  []string           // temporary files that are left, in words
 }
 
+// strayCode is the code of the warnings about strays.
+const strayCode = "TEMPORARY_FILE_LEFT"
+
 // Commit writes a change and returns the result for the model. What landed is recorded even if not all of it did.
 func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change,
 	m RunOptions) (tool.Result, committed) {
@@ -68,7 +71,7 @@ func (h *Executor) Commit(ctx context.Context, id protocol.CallID, a tool.Change
 	shown := h.files.Beside(a.Set, m.Diff)
 	out, err := write(ctx, a.Set, o)
 	r, done := a.Result, committed{strays: out.Strays()}
-	strays := tool.Warn("TEMPORARY_FILE_LEFT", done.strays)
+	strays := tool.Warn(strayCode, done.strays)
 	r.Warnings = append(r.Warnings, strays...)
 	if len(out.Committed) > 0 || !out.Exact {
 		done = h.record.landed(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry,

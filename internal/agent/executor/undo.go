@@ -155,10 +155,8 @@ func (h *Executor) takeBackOf(ctx context.Context, c changes.Choice, edits map[s
 	}
 	origin := h.record.origin(RunOptions{Turn: t, Tool: "undo"}, id)
 	out, err := plan.Commit(ctx, h.o.Work, origin)
-	var done committed
-	if len(out.Committed) > 0 || !out.Exact {
-		done = h.record.wrote(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, "")
-	}
+	done := h.record.wrote(id, ledger.CauseTool, out.Committed, out.Exact, out.Entry, "")
+	done.strays = out.Strays()
 	for _, ch := range out.Committed {
 		h.record.roots.Note(ch.Path, ch.Post)
 		h.files.Forget(ch.Path) // the model has not seen this state
@@ -210,7 +208,8 @@ func (h *Executor) undo(ctx context.Context, id protocol.CallID, a tool.Undo, m 
 	} else {
 		r = tool.Result{Success: true, Output: undoreport.Text(report, h.files.Relative)}
 	}
-	o := turn.Outcome{Text: r.Text(), Success: r.Error == nil, Changes: done.records}
+	r.Warnings = tool.Warn(strayCode, done.strays)
+	o := turn.Outcome{Text: r.Text(), Success: r.Error == nil, Changes: done.records, Warnings: done.strays}
 	body := protocol.FileChange{Call: id, Changes: h.files.Committed(done.set, done.records), Diff: done.diff}
 	if r.Error != nil {
 		body.Error = o.Text
