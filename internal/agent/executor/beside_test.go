@@ -1,12 +1,15 @@
 package executor
 
 import (
+	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"kerf/internal/agent/executor/files"
 	"kerf/internal/agent/hooks"
+	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
@@ -108,14 +111,17 @@ func TestACallThatAHookRefusesIsShownAsThatCall(t *testing.T) {
 // TestLoginShellsAreThoseThatTheUserAllows.
 func TestLoginShellsAreThoseThatTheUserAllows(t *testing.T) {
 	b := newBench(t, nil)
-	login := map[string]any{"cmd": "touch f", "login": true}
-	o := b.call("exec_command", login)
+	o := b.call("exec_command", map[string]any{"cmd": "touch f", "login": true})
 	if b.want(o, false, "INVALID_ARGUMENTS", "login shells are switched off here", "Leave login out"); b.text("f") != "(none)" {
 		t.Error("it ran")
 	}
 	b.want(b.call("exec_command", map[string]any{"cmd": "touch f"}), true)
 	b.Executor = b.with(func(o *Options) { o.Shell.Login = true })
-	b.want(b.call("exec_command", login), true)
+	p := b.Prepare(t.Context(), turn.Prepare{Turn: "t1", Settings: b.set,
+		Call: tool.Call{ID: "c", Name: "exec_command", Args: json.RawMessage(`{"cmd":"touch f","login":true}`)}})
+	if p.Outcome != nil || p.Proposal == nil { // it is not run: profiles are the user's
+		t.Errorf("where they are allowed: %+v", p.Outcome)
+	}
 }
 
 // failing is a bench whose commits work on a tree that asks before it changes the disk.
@@ -155,5 +161,20 @@ func TestATemporaryFileThatIsLeft(t *testing.T) {
 		if len(o.Warnings) != 1 || !strings.HasPrefix(o.Warnings[0], "a temporary file of Kerf's own is left: ") || strings.Count(o.Text, "TEMPORARY_FILE_LEFT") != 1 {
 			t.Errorf("%s: warned %q, told %s", c.name, o.Warnings, o.Text)
 		}
+	}
+	b.want(b.call("write_file", map[string]any{"file_path": "g", "content": "x\n"}), true)
+	in := b.Undo(t.Context(), turn.Undo{Op: protocol.Undo{Paths: []string{"g"}}}, nil)
+	if in.Report.Problem != "" || len(in.Changes) != 1 || len(in.Warnings) != 1 || !strings.HasPrefix(in.Warnings[0], "a temporary file of Kerf's own is left: ") {
+		t.Errorf("the user's undo: %+v", in)
+	}
+	path := filepath.ToSlash(filepath.Join(b.dir, "f"))
+	pre, err := b.o.Tree.Read(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := delta.Set{{Path: path, Pre: pre, Post: delta.NewFile([]byte("two\n"), pre.Mode)}}
+	said, err := b.commitMerge(t.Context(), set, team.Spawn{Name: "agent-1", Settings: b.set})
+	if err != nil || !strings.HasPrefix(said, "merged 1 files: f; a temporary file of Kerf's own is left: ") {
+		t.Errorf("a merge: %q, %v", said, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"kerf/internal/agent/executor/undoreport"
-	"kerf/internal/agent/history"
 	"kerf/internal/agent/policy"
 	"kerf/internal/agent/tool"
 	"kerf/internal/agent/turn"
@@ -22,14 +21,13 @@ import (
 )
 
 // undoOp takes changes of this session back, or brings them back, as op says. A
-// report with a Problem means that nothing was done. The records are for the
-// rollout; the model is told with the next turn.
-func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (protocol.UndoReport, []history.FileChange) {
+// report with a Problem means that nothing was done. The model is told with the next turn.
+func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (protocol.UndoReport, committed) {
 	c, t, id, stopped := h.choice(op), protocol.TurnID(""), protocol.CallID(""), false
 	parts := undoreport.Parts(op, h.real)
 	if !op.DryRun && len(parts) == 0 {
 		if c.Unproven, stopped = h.askUnseen(ctx, c, ask); stopped {
-			return undoreport.Stopped, nil
+			return undoreport.Stopped, committed{}
 		}
 	}
 	if len(parts) > 0 {
@@ -41,22 +39,21 @@ func (h *Executor) undoOp(ctx context.Context, op protocol.Undo, ask Ask) (proto
 	if report.Problem == "" && !op.DryRun {
 		h.tellLater(report)
 	}
-	return report, done.records
+	return report, done
 }
 
 // rewind takes back what this session did to files in a turn and after it.
-func (h *Executor) rewind(ctx context.Context, t protocol.TurnID, ask Ask) (protocol.UndoReport,
-	[]history.FileChange) {
+func (h *Executor) rewind(ctx context.Context, t protocol.TurnID, ask Ask) (protocol.UndoReport, committed) {
 	c := changes.Choice{Session: h.o.Origin.Session, Turn: string(t), Later: true}
 	var stopped bool
 	if c.Unproven, stopped = h.askUnseen(ctx, c, ask); stopped {
-		return undoreport.Stopped, nil
+		return undoreport.Stopped, committed{}
 	}
 	report, done := h.takeBack(ctx, c, false, "", "")
 	if report.Problem == "" {
 		h.tellLater(report)
 	}
-	return report, done.records
+	return report, done
 }
 
 // Ask puts a question to the user; nil has nobody to ask.
@@ -253,15 +250,16 @@ func (h *Executor) Settle(ctx context.Context, e turn.Settle) turn.Settled {
 // Undo takes back one call or turn, or all turns since the oldest of e.Turns. An
 // undo that began is finished: half of it would help nobody. Ask may be nil.
 func (h *Executor) Undo(ctx context.Context, e turn.Undo, ask Ask) turn.Undone {
-	in := turn.Undone{ID: e.ID}
+	in, done := turn.Undone{ID: e.ID}, committed{}
 	ctx = context.WithoutCancel(ctx)
 	if n := len(e.Turns); n > 0 {
-		in.Report, in.Changes = h.rewind(ctx, e.Turns[n-1], ask)
+		in.Report, done = h.rewind(ctx, e.Turns[n-1], ask)
 		if strings.HasPrefix(in.Report.Problem, "nothing to undo") {
 			in.Report.Problem = "" // the files are as they were; the conversation may still go back
 		}
 	} else {
-		in.Report, in.Changes = h.undoOp(ctx, e.Op, ask)
+		in.Report, done = h.undoOp(ctx, e.Op, ask)
 	}
+	in.Changes, in.Warnings = done.records, done.strays
 	return in
 }

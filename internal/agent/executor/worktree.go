@@ -108,5 +108,6 @@ func (h *Executor) commitMerge(ctx context.Context, set delta.Set, sp team.Spawn
 			names = append(names, name)
 		}
 	}
-	return fmt.Sprintf("merged %d files: %s", len(names), strings.Join(names, ", ")), nil
+	said := fmt.Sprintf("merged %d files: %s", len(names), strings.Join(names, ", "))
+	return strings.Join(append([]string{said}, done.strays...), "; "), nil
 }

@@ -115,12 +115,13 @@ type ShellDone struct {
 	Outcome Outcome
 }
 
-// Undone answers Undo. Text, when not empty, is told to the model.
+// Undone answers Undo. Text, when not empty, is told to the model, and Warnings to the user.
 type Undone struct {
-	ID      string
-	Report  protocol.UndoReport
-	Changes []history.FileChange
-	Text    string
+	ID       string
+	Report   protocol.UndoReport
+	Changes  []history.FileChange
+	Text     string
+	Warnings []string
 }
 
 // Elapsed answers Wait.

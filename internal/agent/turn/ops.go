@@ -112,6 +112,9 @@ func (c *Core) undone(in Undone) {
 	if in.Text != "" && c.told && !in.Report.DryRun {
 		c.mark(in.Text)
 	}
+	for _, w := range in.Warnings {
+		c.tell(protocol.Warning{Message: w})
+	}
 	c.reply(k.submission, protocol.Undone{Report: in.Report})
 	c.startNext(ending{})
 	c.endIfIdle()

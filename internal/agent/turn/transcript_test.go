@@ -300,7 +300,7 @@ func scenes() map[string]scene {
 			ShellDone{Call: "shell_s3", Outcome: Outcome{Text: "1", Success: true, Body: command("s3")}}, Settled{Turn: "q"}, ShellDone{Call: "shell_s5", Outcome: Outcome{Success: true}}, Settled{Turn: "s5"}})},
 		"undo and rewind": {inputs: inOrder([]Input{submit("u0", protocol.Undo{}), Undone{ID: "undo_1", Text: "nobody hears it"}}, begins("t1"), []Input{submit("u1", protocol.Undo{Redo: true, DryRun: true})},
 			answers(1, "One."), []Input{Settled{Turn: "t1"}, submit("u2", protocol.Undo{}), submit("t2", say("two")), Undone{ID: "undo_9"},
-				Undone{ID: "undo_2", Text: "taken back", Changes: []history.FileChange{change}, Report: protocol.UndoReport{What: "turn t1"}}, Gathered{Turn: "t2"}}, answers(2, "Two."),
+				Undone{ID: "undo_2", Text: "taken back", Warnings: []string{"w"}, Changes: []history.FileChange{change}, Report: protocol.UndoReport{What: "turn t1"}}, Gathered{Turn: "t2"}}, answers(2, "Two."),
 			[]Input{Settled{Turn: "t2"}, submit("u3", protocol.Undo{DryRun: true}), Undone{ID: "undo_3", Text: "as a try", Report: protocol.UndoReport{DryRun: true}},
 				submit("r1", protocol.Rewind{Turn: "t2", Conversation: true, Files: true}), Undone{ID: "undo_4", Text: "x", Report: protocol.UndoReport{Problem: "no"}},
 				submit("r2", protocol.Rewind{Turn: "t2", Conversation: true, Files: true}), Undone{ID: "undo_5", Text: "x"}, submit("r3", protocol.Rewind{Turn: "t1", Files: true}),
