@@ -210,6 +210,7 @@ func TestAPlaceThatMayNotBeSearchedHoldsNoCommand(t *testing.T) {
 	if err := errors.Join(os.Chmod(closed, 0), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
 	for name, want := range map[string]int{"nowhere": 127, "hidden": 127, "text": 126, "cat": 0, closed + "/hidden": 126} {
 		p := &Program{Argv: []string{name}, Env: []string{"PATH=" + closed + ":" + open + ":/usr/bin:/bin"}}
 		if os.Getuid() == 0 {
