@@ -161,3 +161,23 @@ func TestAnUndoThatNobodyCanBeAskedAboutLeavesWhatNobodySaw(t *testing.T) {
 		t.Errorf("asked %d times: %+v", asked, u.Report)
 	}
 }
+
+// TestServersAreLent to another executor, whose end is not theirs.
+func TestServersAreLent(t *testing.T) {
+	url, _ := server(t)
+	b := newBench(t, nil)
+	b.Serve(mcp.Options{Servers: []mcpclient.Server{{Name: "db", URL: url, StartupTimeout: time.Minute, ToolTimeout: time.Minute}}},
+		mcp.Front{Ask: b.live().Ask, Tell: func(protocol.Msg) {}})
+	if err := b.Settled(t.Context(), []string{"db"}); err != nil {
+		t.Fatal(err)
+	}
+	o := b.o
+	o.Lender = b.Executor
+	other := *b
+	other.Executor = New(o)
+	other.set.Approval, other.ask = protocol.PolicyOnRequest, allow(protocol.Once)
+	other.want(other.call("mcp__db__drop", map[string]any{"table": "users"}), true, "dropped")
+	other.Close()
+	b.set.Approval, b.ask = protocol.PolicyOnRequest, allow(protocol.Once)
+	b.want(b.call("mcp__db__drop", map[string]any{"table": "users"}), true, "dropped")
+}

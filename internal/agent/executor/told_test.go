@@ -380,6 +380,26 @@ func TestHooksAreToldThePatch(t *testing.T) {
 	}
 }
 
+// TestHooksAreToldWhyACommandRuns where the model says so.
+func TestHooksAreToldWhyACommandRuns(t *testing.T) {
+	b, told := hooked(t, map[hooks.Event]string{hooks.PreToolUse: pre("deny", "not today")})
+	b.call("exec_command", map[string]any{"cmd": "touch f", "justification": "it lies there"})
+	b.call("exec_command", map[string]any{"cmd": "touch f"})
+	if l := *told; len(l) != 2 || !strings.Contains(l[0], `"description":"it lies there"`) || strings.Contains(l[1], "description") {
+		t.Errorf("told %s", strings.Join(l, "\n"))
+	}
+}
+
+// TestHooksAreToldACommandOnlyWhereThereIsOne: what a server's tool takes as its input is none.
+func TestHooksAreToldACommandOnlyWhereThereIsOne(t *testing.T) {
+	b, _ := hooked(t, nil)
+	c := tool.Call{ID: "c", Name: "mcp__db__drop", Args: json.RawMessage(`{"input":"users"}`)}
+	call := b.hookCall(hooks.PreToolUse, c, tool.Remote{}, b.set, "t1")
+	if got, _ := json.Marshal(call.Input); string(got) != `{"input":"users"}` {
+		t.Errorf("told %s", got)
+	}
+}
+
 // TestOutputOfOneByte is told as any other.
 func TestOutputOfOneByte(t *testing.T) {
 	b := newBench(t, nil)
