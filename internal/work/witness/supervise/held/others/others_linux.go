@@ -229,9 +229,12 @@ func space(pid string) content.Inode {
 	return t.ID
 }
 
-// within reports whether the namespace of a process is one of those, or below one.
+// within reports whether the namespace of a process is one of those, or below one, or the process has ended.
 func within(pid string, spaces map[content.Inode]bool) bool {
 	fd, err := unix.Open("/proc/"+pid+"/ns/pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT || err == unix.ESRCH {
+		return true
+	}
 	for err == nil {
 		var t content.Thing
 		is := t.Stat(fd, "") == nil && spaces[t.ID]

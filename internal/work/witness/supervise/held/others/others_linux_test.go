@@ -2,7 +2,9 @@ package others
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -59,5 +61,20 @@ func TestWhoCannotAskKnowsNothing(t *testing.T) {
 	}
 	if all || !doubted {
 		t.Errorf("without descriptors it asked all: %v, and doubts: %v", all, doubted)
+	}
+}
+
+// TestWhoHasEndedIsNobodyElse: a process may end while it is asked whose it is.
+func TestWhoHasEndedIsNobodyElse(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	none := map[content.Inode]bool{}
+	if !within(strconv.Itoa(cmd.Process.Pid), none) {
+		t.Error("one that has ended counts as somebody else")
+	}
+	if within("self", none) || !within("self", map[content.Inode]bool{space("self"): true}) {
+		t.Error("this process is in its own namespace alone")
 	}
 }
