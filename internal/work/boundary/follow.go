@@ -27,7 +27,7 @@ func (r *resolver) followFrom(git, top string) {
 	for _, t := range r.view.Follows(git, top, r.home) {
 		why := "git runs or reads it, says " + t.Setting + " in " + t.File
 		real := r.followLinks(t.Path, why)
-		if real == "" || r.effective(real) != Write {
+		if r.effective(real) != Write {
 			continue
 		}
 		if t.Kind == repo.Programs && r.holdsRoot(real) {
@@ -40,23 +40,16 @@ func (r *resolver) followFrom(git, top string) {
 	}
 }
 
-// followLinks is the path that a name leads to, or nothing. The links that it passes in
+// followLinks is the path that a name leads to. The links that it passes in
 // writable directories are the user's only, too.
 func (r *resolver) followLinks(path, why string) (real string) {
-	rest := ""
 	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if r.at(at) == link && r.effective(at) == Write && !r.isRoot(at) {
 			r.untouched(at)
 			r.why[at] = why
 		}
-		if real == "" {
-			if found, err := r.view.Real(at); err == nil {
-				real = filepath.Join(found, rest)
-			}
-			rest = filepath.Join(filepath.Base(at), rest)
-		}
 	}
-	return real
+	return r.lead(path)
 }
 
 // holdsRoot reports whether dir is a directory of the workspace, or holds one.

@@ -1,7 +1,6 @@
 package boundary
 
 import (
-	"path/filepath"
 	"sync"
 	"time"
 )
@@ -32,16 +31,6 @@ func (p *Plan) Of(path string, id FileID, several bool) Verdict {
 	return v
 }
 
-// nearestEntry is the place of the entry that holds for path.
-func (a *answers) nearestEntry(path string) string {
-	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if _, ok := a.entries[at]; ok {
-			return at
-		}
-	}
-	return ""
-}
-
 // identity looks whether a file with several names is a closed one.
 func (a *answers) identity(id FileID) (entry, bool) {
 	a.known.mu.Lock()
@@ -53,7 +42,7 @@ func (a *answers) identity(id FileID) (entry, bool) {
 				continue
 			}
 			for _, m := range a.view.Multiples(path, namesLimit) {
-				if a.nearestEntry(m.Path) != path {
+				if nearest(a.entries, m.Path) != path {
 					continue // another one says what holds there
 				}
 				if have, ok := a.known.files[m.ID]; !ok || have.access != None {

@@ -43,7 +43,7 @@ func (r *resolver) alsoKnownAs() {
 			continue
 		}
 		for _, m := range r.view.Multiples(path, limit) {
-			if r.nearest(m.Path) == path {
+			if nearest(r.access, m.Path) == path {
 				also(m.ID, path)
 			}
 		}
@@ -59,9 +59,9 @@ func (r *resolver) alsoKnownAs() {
 }
 
 // nearest is the place of the entry that holds for path.
-func (r *resolver) nearest(path string) string {
+func nearest[E any](entries map[string]E, path string) string {
 	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if r.access[at] != "" {
+		if _, there := entries[at]; there {
 			return at
 		}
 	}
@@ -89,7 +89,7 @@ func (r *resolver) pinClosed() {
 	for _, p := range r.pins {
 		for dir := p.dir; dir != p.root && pathname.Under(p.root, dir); dir = filepath.Dir(dir) {
 			if r.effective(dir) == Write {
-				r.access[dir], r.why[dir] = Write, r.why[r.nearest(dir)]
+				r.access[dir], r.why[dir] = Write, r.why[nearest(r.access, dir)]
 			}
 		}
 	}
@@ -141,6 +141,7 @@ func (r *resolver) answers() *answers {
 	for _, n := range r.plan.Untouched {
 		a.entries[n.Path] = entry{Read, true, r.why[n.Path]}
 	}
+	maps.Copy(a.entries, r.later)
 	for path, e := range a.entries {
 		if e.access == Write {
 			continue

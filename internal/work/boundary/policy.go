@@ -277,7 +277,8 @@ func Resolve(p Policy, v View) (Plan, error) {
 		plan.Network, plan.Proxy = false, &Filter{p.Domains, p.Limited, p.Ask, p.Log, p.Allows}
 	}
 	r := resolver{view: v, plan: &plan, access: make(map[string]Access), why: make(map[string]string),
-		closed: make(map[string]bool), seen: make(map[string]state), session: p.Session, home: p.Home}
+		closed: make(map[string]bool), later: make(map[string]entry), seen: make(map[string]state),
+		session: p.Session, home: p.Home}
 	plan.NoTmpdir = p.NoTmp || p.NoTmpdir
 	cwd, err := v.Real(p.Cwd)
 	if err != nil {
@@ -316,6 +317,7 @@ type resolver struct {
 	access   map[string]Access // by real path
 	why      map[string]string // of access
 	closed   map[string]bool   // what is read-only because only the user changes it
+	later    map[string]entry  // what rules close that is not there yet
 	seen     map[string]state  // what stands at paths
 	roots    []string          // what the policy makes writable
 	places   []string          // the directories of the workspace, in every mode
@@ -490,15 +492,26 @@ func (r *resolver) place(rule Rule) (string, error) {
 	return path, nil
 }
 
-// missing covers a path that a rule closes and that commands could make.
+// missing covers a path that a rule closes and that is not there: commands do not make it, and
+// when others do the rule holds for the file tools at once.
 func (r *resolver) missing(rule Rule) {
-	dir, err := r.view.Real(filepath.Dir(rule.Path))
-	if err != nil || r.effective(dir) != Write {
-		return
+	path := r.lead(filepath.Clean(rule.Path))
+	r.later[path] = entry{access: rule.Access, why: whyRule(rule)}
+	if above := filepath.Dir(path); r.at(above) == dir && r.effective(above) == Write {
+		r.mask(MaskSocket, path, "")
 	}
-	path := filepath.Join(dir, filepath.Base(rule.Path))
-	r.mask(MaskSocket, path, "")
-	r.why[path] = whyRule(rule)
+}
+
+// lead is the path that a name leads to, whether or not something is there.
+func (r *resolver) lead(path string) string {
+	rest := ""
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if found, err := r.view.Real(at); err == nil {
+			return filepath.Join(found, rest)
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+	return path
 }
 
 // effective is what the most specific entry above or at path grants.

@@ -226,7 +226,7 @@ func (r *resolver) ruled(path string) bool {
 // closedByRule reports whether path is not writable because a rule says so, and not because only
 // the user changes it.
 func (r *resolver) closedByRule(path string) bool {
-	return r.effective(path) != Write && !r.closed[r.nearest(path)]
+	return r.effective(path) != Write && !r.closed[nearest(r.access, path)]
 }
 
 // open makes the git directory of a worktree or a submodule fit for commits.

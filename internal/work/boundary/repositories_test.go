@@ -552,3 +552,30 @@ func mounted(plan boundary.Plan, path string) (kind boundary.MountKind) {
 	}
 	return kind
 }
+
+// TestARuleForWhatIsNotThereYet holds when others made it meanwhile, in what commands may write and elsewhere.
+func TestARuleForWhatIsNotThereYet(t *testing.T) {
+	for access, want := range map[boundary.Access]boundary.Reach{boundary.Read: boundary.Readable, boundary.None: boundary.Hidden} {
+		p := newPlace(t, "w/a = x", "o/a = x", "o/real/a = x", "o/link -> real")
+		missing := []string{"w/later", "o/later", "o/new/later", "o/link/later", "w/new/later"}
+		var rules []boundary.Rule
+		for _, name := range missing {
+			rules = append(rules, boundary.Rule{Path: name, Access: access})
+		}
+		policy := p.policy(rules...)
+		policy.Rules[1].Path += "/" // of w/later
+		plan := p.resolve(policy)
+		p.want(&plan, want, "w/later", "o/later", "o/new/later", "w/new/later")
+		p.want(&plan, want, "w/later/in", "o/later/in", "o/real/later/in")
+		p.want(&plan, boundary.Writable, "w/latest", "w/new/latest")
+		p.want(&plan, boundary.Readable, "o/latest")
+		if got := plan.HidesBelow(p.at("o")); got != (access == boundary.None) {
+			t.Errorf("something below is hidden: %v", got)
+		}
+		for _, m := range plan.Mounts {
+			if strings.HasPrefix(m.Path, p.at("o")) || strings.HasPrefix(m.Path, p.at("w/new")) || m.Path == p.at("w/later") && m.Kind != boundary.MountRead {
+				t.Errorf("what is not there is mounted: %+v", m)
+			}
+		}
+	}
+}
