@@ -77,11 +77,7 @@ func (h *Executor) commandOf(a tool.Command) policy.Command {
 
 // here is what is known of where commands run.
 func here(h *Executor) *place.Place {
-	policy := func() (none boundary.Policy) { return }
-	if h.o.Sandbox != nil {
-		policy = func() boundary.Policy { return h.o.Sandbox(protocol.SandboxWorkspace) }
-	}
-	return place.New(policy, h.shell.Env())
+	return place.New(func() boundary.Policy { return h.o.Sandbox(protocol.SandboxWorkspace) }, h.shell.Env())
 }
 
 // bind takes down what a command would start now.
