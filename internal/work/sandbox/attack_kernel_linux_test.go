@@ -244,7 +244,7 @@ func TestSEC_K10_ACallThatFailsStopsTheLauncher(t *testing.T) {
 		t.Fatalf("only %d calls", whole)
 	}
 	for _, call := range []func(*compiler){
-		func(c *compiler) { c.Call("a mount", unix.SYS_MOUNT, "none", "/nowhere", "tmpfs", 0, nil) },
+		func(c *compiler) { c.Call("a mount", unix.SYS_MOUNT, "none", "/proc/nowhere", "tmpfs", 0, nil) },
 		func(c *compiler) { c.Call("seccomp is not available", unix.SYS_SECCOMP, 99, 0, nil) },
 	} {
 		c := &compiler{plan: pl}
