@@ -101,8 +101,12 @@ func (h *Executor) hookCall(e hooks.Event, c tool.Call, a tool.Action, s protoco
 		if cmd.Reason != "" {
 			args["description"] = cmd.Reason
 		}
-	} else if text, ok := args["input"].(string); ok && name == "apply_patch" {
-		args["command"] = text
+	} else if name == "apply_patch" {
+		for _, key := range []string{"input", "patch"} { // it takes either
+			if text, ok := args[key].(string); ok {
+				args["command"] = text
+			}
+		}
 	}
 	call.Input = args
 	return call

@@ -370,16 +370,6 @@ func TestResultsAreWrittenForTheModel(t *testing.T) {
 	}
 }
 
-// TestHooksAreToldThePatch of a call that hands one in under the name that its tool has for it, as they are told a
-// command.
-func TestHooksAreToldThePatch(t *testing.T) {
-	b, told := hooked(t, map[hooks.Event]string{hooks.PreToolUse: pre("deny", "not today")})
-	b.call("apply_patch", map[string]any{"input": "*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n"})
-	if text := strings.Join(*told, "\n"); !strings.Contains(text, `"command":"*** Begin Patch`) {
-		t.Errorf("told %s", text)
-	}
-}
-
 // TestHooksAreToldWhyACommandRuns where the model says so.
 func TestHooksAreToldWhyACommandRuns(t *testing.T) {
 	b, told := hooked(t, map[hooks.Event]string{hooks.PreToolUse: pre("deny", "not today")})
@@ -397,6 +387,17 @@ func TestHooksAreToldACommandOnlyWhereThereIsOne(t *testing.T) {
 	call := b.hookCall(hooks.PreToolUse, c, tool.Remote{}, b.set, "t1")
 	if got, _ := json.Marshal(call.Input); string(got) != `{"input":"users"}` {
 		t.Errorf("told %s", got)
+	}
+}
+
+// TestHooksAreToldThePatch by either name that it has as an argument.
+func TestHooksAreToldThePatch(t *testing.T) {
+	b, told := hooked(t, map[hooks.Event]string{hooks.PreToolUse: pre("deny", "not today")})
+	for _, key := range []string{"input", "patch"} {
+		b.call("apply_patch", map[string]any{key: "*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n"})
+	}
+	if l := *told; len(l) != 2 || !strings.Contains(l[0], `"command":"*** Begin Patch`) || !strings.Contains(l[1], `"command":"*** Begin Patch`) {
+		t.Errorf("told %s", strings.Join(l, "\n"))
 	}
 }
 
