@@ -579,3 +579,49 @@ func TestARuleForWhatIsNotThereYet(t *testing.T) {
 		}
 	}
 }
+
+// TestStartFilesThatAreNotThere: something stands in their place where their directory is there, and else they
+// are watched for. One that is a link has what it leads to closed, for the same reason.
+func TestStartFilesThatAreNotThere(t *testing.T) {
+	p := newPlace(t, "w/a = x", "w/.zshrc -> a")
+	policy := p.policy()
+	policy.Home = p.at("w")
+	plan := p.resolve(policy)
+	masked := func(name string) bool {
+		return slices.ContainsFunc(plan.Masks, func(m boundary.Mask) bool { return m.Path == p.at(name) })
+	}
+	if !masked("w/.bashrc") || masked("w/.config/fish") {
+		t.Errorf("placeholders: %v", plan.Masks)
+	}
+	fish, bashrc := boundary.Name{Path: p.at("w/.config/fish"), Aside: true}, boundary.Name{Path: p.at("w/.bashrc"), Aside: true}
+	if !slices.Contains(plan.Untouched, fish) || slices.Contains(plan.Untouched, bashrc) {
+		t.Errorf("watched for: %v", plan.Untouched)
+	}
+	for _, name := range []string{"w/.zshrc", "w/a", "w/.bashrc", "w/.config/fish"} {
+		if v := plan.At(p.at(name)); v.Access != boundary.Protected || !strings.Contains(v.Why, "log in") {
+			t.Errorf("%s is %s: %s", name, v.Access, v.Why)
+		}
+	}
+}
+
+// TestKerfBelow: commands cannot write a directory of Kerf that lies deeper, or what passes for one.
+func TestKerfBelow(t *testing.T) {
+	p := newPlace(t, "w/sub/.kerf/config.toml = x", "w/more/.KERF/config.toml = x")
+	plan := p.resolve(p.policy())
+	for _, name := range []string{"w/sub/.kerf", "w/sub/.kerf/new", "w/more/.KERF/config.toml"} {
+		p.want(&plan, boundary.Protected, name)
+		if got := mounted(plan, p.at(name)); got != boundary.MountRead {
+			t.Errorf("to commands %s is %s", name, got)
+		}
+	}
+}
+
+// TestNamesOfWhatCanBeRead: a directory that a rule makes read-only closes no other names of its files; one that
+// only the user changes does.
+func TestNamesOfWhatCanBeRead(t *testing.T) {
+	p := newPlace(t, "w/ro/x = 1", "w/x == w/ro/x", "w/sub/.kerf/y = 2", "w/y == w/sub/.kerf/y", "o/ro/z = 3", "w/z == o/ro/z")
+	plan := p.resolve(p.policy(boundary.Rule{Path: "w/ro", Access: boundary.Read}, boundary.Rule{Path: "o/ro", Access: boundary.Read}))
+	p.want(&plan, boundary.Writable, "w/x", "w/z")
+	p.want(&plan, boundary.Readable, "w/ro/x", "o/ro/z")
+	p.want(&plan, boundary.Protected, "w/y")
+}
