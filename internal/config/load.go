@@ -14,7 +14,7 @@ import (
 )
 
 //go:embed defaults.toml
-var defaults []byte
+var defaults string
 
 // Options says what Load reads.
 type Options struct {
@@ -99,7 +99,7 @@ type loader struct {
 }
 
 func (l *loader) layers() error {
-	base, err := document.Parse(fromDefault, defaults)
+	base, err := document.Parse(fromDefault, []byte(defaults))
 	if err != nil {
 		return err
 	}

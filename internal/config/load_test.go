@@ -343,7 +343,7 @@ func TestHomeDir(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add("model = 'x'\n[mcp_servers.a]\ncommand='b'\nenv={A='b'}\n")
 	f.Add("[profiles.p.tools]\nupdate_plan={enabled=true}\n[[a.b]]\nc=1\n")
-	f.Add(string(defaults))
+	f.Add(defaults)
 	f.Fuzz(func(t *testing.T, text string) {
 		w := newWorld(t)
 		w.write("config.toml", text)
