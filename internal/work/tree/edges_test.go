@@ -95,7 +95,8 @@ func TestLinksAreFollowedSoFar(t *testing.T) {
 	for i := 1; i <= maxLinks+1; i++ {
 		link(t, fmt.Sprintf("l%d", i-1), at(i))
 	}
-	for i, follows := range map[int]bool{30: true, maxLinks + 1: false} { // the kernel of macOS follows 32
+	// Linux counts to 40, and goes on to count where it has to look a second and a third time; macOS follows 32.
+	for i, follows := range map[int]bool{13: true, maxLinks + 1: false} {
 		got, err := tr.Target(filepath.ToSlash(at(i)))
 		var circle *LinkError
 		if follows && (err != nil || got != filepath.ToSlash(at(0))) || !follows && !errors.As(err, &circle) {
