@@ -44,9 +44,9 @@ func newTriedHouse(t *testing.T, kerf string, copied bool) *triedHouse {
 	return h
 }
 
-// closed names the work directories of overlays below the working directory. The kernel lets nobody but root look
+// closedWork names the work directories of overlays below the working directory. The kernel lets nobody but root look
 // into them.
-const closed = `list=$(find . -type d -name work ! -perm -700 -prune)`
+const closedWork = `list=$(find . -type d -name work ! -perm -700 -prune)`
 
 func (h *triedHouse) sh(script string, args ...string) {
 	h.Helper()
@@ -58,13 +58,13 @@ func (h *triedHouse) sh(script string, args ...string) {
 // remove removes a directory with what is closed in there.
 func (h *triedHouse) remove(dir string) {
 	h.Helper()
-	h.sh(`cd "$1"; `+closed+`; [ -z "$list" ] || chmod 700 $list; rm -rf "$1"`, dir)
+	h.sh(`cd "$1"; `+closedWork+`; [ -z "$list" ] || chmod 700 $list; rm -rf "$1"`, dir)
 }
 
 // copyTo copies a directory with what is closed in there.
 func (h *triedHouse) copyTo(from, to string) {
 	h.Helper()
-	h.sh(`cd "$1"; `+closed+`; [ -z "$list" ] || chmod 700 $list; cp -a . "$2"
+	h.sh(`cd "$1"; `+closedWork+`; [ -z "$list" ] || chmod 700 $list; cp -a . "$2"
 		[ -z "$list" ] || { chmod 0 $list; cd "$2"; chmod 0 $list; }`, from, to)
 }
 

@@ -162,7 +162,7 @@ func (c command) may(path string) bool {
 		switch dir, isDir := strings.CutSuffix(t, "/"); {
 		case t == "/" || isDir && (path == dir || strings.HasPrefix(path, dir+"/") || dir == "."):
 			return true
-		case !isDir && (below(path, t) || strings.HasPrefix(path, t) && strings.HasSuffix(t, ".")): // it may be a directory now
+		case !isDir && (path == t || strings.HasPrefix(path, t) && strings.HasSuffix(t, ".")):
 			return true
 		case !isDir && (strings.HasPrefix(t, "part") || t == "sed" || t == "cl") && strings.Contains(filepath.Base(path), t):
 			return true

@@ -187,7 +187,7 @@ func (e *evidence) takenSince(t, path string, undone []int) bool {
 		for _, entry := range e.entries {
 			turn, _, ok := entry.place()
 			if ok && turn > after && entry.proven() && !slices.Contains(undone, turn) &&
-				strings.Contains(e.began[turn][from].data, t) &&
+				strings.Contains(e.began[turn][from].data, t) && !strings.Contains(e.final[from].data, t) &&
 				slices.ContainsFunc(entry.Changes, func(c change) bool { return e.short(c.Path) == from }) {
 				return true
 			}
@@ -458,6 +458,22 @@ func (e *evidence) linked(names []string, turn, nth int) []string {
 	return names
 }
 
+// within adds to names of a file those of its directory, when an earlier call put a directory in the place of a file:
+// commands that were meant for that file change what is in there.
+func (e *evidence) within(names []string, turn, nth int) []string {
+	for i, calls := range e.turns[:turn+1] {
+		for j, c := range calls {
+			if (i < turn || j < nth) && strings.Contains(c.text, " && mkdir ") {
+				for _, n := range slices.Clone(names) {
+					names = append(names, filepath.Dir(n))
+				}
+				return names
+			}
+		}
+	}
+	return names
+}
+
 // claimsOnlyItsOwn says that no proven entry names a path that its turn's commands
 // cannot have changed, and that no line of the writer's is told as a command's that
 // writes none.
@@ -471,7 +487,7 @@ func claimsOnlyItsOwn(e *evidence) []string {
 		c := e.turns[turn][nth]
 		for _, change := range entry.Changes {
 			p := e.short(change.Path)
-			if !slices.ContainsFunc(e.linked(e.names(p), turn, nth), c.may) && !strings.HasPrefix(filepath.Base(p), "sed") {
+			if !slices.ContainsFunc(e.within(e.linked(e.names(p), turn, nth), turn, nth), c.may) && !strings.HasPrefix(filepath.Base(p), "sed") {
 				faults = append(faults, fmt.Sprintf("the log lays %s (%s) to %q, proven", p, change.Operation, c.text))
 			}
 		}

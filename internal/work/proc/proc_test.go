@@ -18,6 +18,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// patience is how long is waited for what has to come, on a busy machine too.
+const patience = 30 * time.Second
+
 func run(t testing.TB, spec Spec) *Process {
 	t.Helper()
 	if spec.Env == nil {
@@ -103,9 +106,6 @@ func TestInputIsEmptyUnlessAsked(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 }
-
-// patience is how long is waited for what has to come, on a busy machine too.
-const patience = 30 * time.Second
 
 func TestTerminal(t *testing.T) {
 	p := run(t, Spec{Argv: []string{"sh", "-c", "test -t 0 && stty size; read x; echo got $x; sleep 300"}, TTY: true,

@@ -41,8 +41,8 @@ const endWait = 2 * time.Second
 const briefWait = 200 * time.Millisecond
 
 // slack is by how much the threads of a helper may sleep longer than they ask for. Go's runtime looks every 20 µs
-// whether a thread is in a system call for long, as the helper is most of the time; that took more of a processor
-// than all that the helper does.
+// whether a thread is in a system call for long, as the helper is most of the time; that took as much of a
+// processor as the helper's own work.
 const slack = time.Millisecond
 
 // Start starts a helper.
