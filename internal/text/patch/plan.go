@@ -72,16 +72,34 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 			return nil, failed
 		}
 	}
-	set := pl.set()
-	for _, c := range set {
-		if c.Pre == nil {
+	for {
+		set, left := pl.set(), map[string]bool{}
+		for _, c := range set {
+			if c.Pre != nil {
+				continue
+			}
 			if err := pl.obstructed(c.Path); err != nil {
-				fail(c.Path, err)
-				return nil, failed
+				if fail(c.Path, err) {
+					return nil, failed
+				}
+				left[c.Path] = true
 			}
 		}
+		if len(left) == 0 {
+			return set, failed
+		}
+		pl.leave(set, left)
 	}
-	return set, failed
+}
+
+// leave lets paths be as they were, and what was to be moved there.
+func (pl *planner) leave(set delta.Set, paths map[string]bool) {
+	for _, c := range set {
+		if paths[c.Path] || paths[c.To] {
+			n := pl.nodes[path.Clean(c.Path)]
+			n.cur = n.pre
+		}
+	}
 }
 
 // at returns the node of a path and reads it when first asked.
