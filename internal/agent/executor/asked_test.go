@@ -543,6 +543,30 @@ func TestWorkTreesAreMerged(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "f")); err != nil {
 		t.Error("a work tree that does not fit is gone")
 	}
+	below := func(dir string) {
+		b.write("n", "a file\n")
+		if err := os.Mkdir(filepath.Join(dir, "n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(filepath.Join(dir, "n", "x"), "below\n")
+	}
+	said, dir = merge(func(dir string) {
+		below(dir)
+		put(filepath.Join(dir, "o"), "beside\n")
+	}, nil)
+	if b.text("o") != "beside\n" || b.text("n") != "a file\n" || !strings.HasPrefix(said, "merged 1 files: o; conflict:\nn/x: n is a file") ||
+		!strings.Contains(said, "are in "+dir) {
+		t.Errorf("where one file fails: %q", said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "n", "x")); err != nil {
+		t.Error("what was not merged is gone:", err)
+	}
+	if err := os.Remove(filepath.Join(b.dir, "n")); err != nil {
+		t.Fatal(err)
+	}
+	if said, dir = merge(below, nil); !strings.HasPrefix(said, "conflict:\n") || !strings.Contains(said, "are in "+dir) {
+		t.Errorf("where the only file fails: %q", said)
+	}
 	b.set.Approval = protocol.PolicyUntrusted
 	for _, d := range []protocol.Decision{protocol.Deny, protocol.Once} {
 		said, _ = merge(func(dir string) { put(filepath.Join(dir, "h"), "new\n") }, func(_ context.Context, a protocol.Approval) turn.Reply {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kerf/internal/agent/executor/files"
+	"kerf/internal/agent/executor/worktree"
 	"kerf/internal/agent/hooks"
 	"kerf/internal/agent/team"
 	"kerf/internal/agent/tool"
@@ -173,8 +174,19 @@ func TestATemporaryFileThatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := delta.Set{{Path: path, Pre: pre, Post: delta.NewFile([]byte("two\n"), pre.Mode)}}
-	said, err := b.commitMerge(t.Context(), set, team.Spawn{Name: "agent-1", Settings: b.set})
-	if err != nil || !strings.HasPrefix(said, "merged 1 files: f; a temporary file of Kerf's own is left: ") {
+	said, err := b.commitMerge(t.Context(), &worktree.Tree{}, worktree.Plan{Set: set}, team.Spawn{Name: "agent-1", Settings: b.set})
+	if err != nil || len(said) != 2 || said[0] != "merged 1 files: f" || !strings.HasPrefix(said[1], "a temporary file of Kerf's own is left: ") {
 		t.Errorf("a merge: %q, %v", said, err)
+	}
+	stale := delta.Change{Path: path, Pre: pre, Post: delta.NewFile([]byte("three\n"), pre.Mode)}
+	made := delta.Change{Path: path + ".new", Post: delta.NewFile([]byte("new\n"), pre.Mode)}
+	merge := func(set ...delta.Change) {
+		said, err = b.commitMerge(t.Context(), &worktree.Tree{}, worktree.Plan{Set: set}, team.Spawn{Name: "agent-1", Settings: b.set})
+	}
+	if merge(stale, made); err == nil || !strings.Contains(err.Error(), "changed at the very moment") || len(said) != 1 || said[0] != "merged 1 files: f.new" {
+		t.Errorf("a merge of which one file fails: %q, %v", said, err)
+	}
+	if merge(stale); err == nil || len(said) != 0 {
+		t.Errorf("a merge of which every file fails: %q, %v", said, err)
 	}
 }

@@ -3,7 +3,9 @@ package executor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,16 +26,16 @@ const shownConflict = 8000
 // conflicts reports the files that do not fit, with what the agent made of them.
 func conflicts(failed []patch.FileError, text []byte, dir string) string {
 	var b strings.Builder
-	b.WriteString("; conflict:")
+	b.WriteString("conflict:")
 	for _, f := range failed {
-		fmt.Fprintf(&b, "\n%s: %v", f.Path, f.Err)
+		fmt.Fprintf(&b, "\n%v", f.Err)
 	}
 	if len(text) > shownConflict {
 		text = text[:shownConflict]
 	}
 	fmt.Fprintf(&b, "\nThese files were left as they are here; the agent's are in %s. All that it changed:\n%s", dir,
 		strings.ToValidUTF8(string(text), "\uFFFD"))
-	return strings.TrimPrefix(b.String(), "; ")
+	return b.String()
 }
 
 // MergeTree brings the changes of a work tree into the session's own: file by file,
@@ -62,19 +64,23 @@ func (h *Executor) MergeTree(ctx context.Context, w *worktree.Tree, sp team.Spaw
 	if why := h.mayMerge(ctx, plan.Set, sp, ask); why != "" {
 		return undone(why)
 	}
-	said := ""
+	var said []string
 	if len(plan.Set) > 0 {
-		if said, err = h.commitMerge(ctx, plan.Set, sp); err != nil {
+		if said, err = h.commitMerge(ctx, w, plan, sp); err != nil && len(said) == 0 {
 			return undone(err)
 		}
 	}
-	if len(plan.Merged) > 0 {
-		said += "; merged with newer changes: " + strings.Join(plan.Merged, ", ")
+	if err != nil {
+		said = append(said, fmt.Sprintf("%v; all its changes are in %s", err, w.Dir))
 	}
 	if len(plan.Failed) > 0 {
-		return said + conflicts(plan.Failed, text, w.Dir)
+		said = append(said, conflicts(plan.Failed, text, w.Dir))
 	}
-	return said + w.Remove(ctx)
+	merged := strings.Join(said, "; ")
+	if err == nil && len(plan.Failed) == 0 {
+		merged += w.Remove(ctx)
+	}
+	return merged
 }
 
 // mayMerge asks the policy, and the user where it says so. It returns why not.
@@ -95,19 +101,35 @@ func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn,
 	return ""
 }
 
-func (h *Executor) commitMerge(ctx context.Context, set delta.Set, sp team.Spawn) (string, error) {
-	r, done := h.Commit(ctx, protocol.CallID("merge-"+sp.Name), tool.Change{Set: set, BestEffort: true},
+// commitMerge commits what fits, file by file. It tells what landed, if anything did, beside an error about
+// the rest.
+func (h *Executor) commitMerge(ctx context.Context, w *worktree.Tree, plan worktree.Plan, sp team.Spawn) ([]string, error) {
+	r, done := h.Commit(ctx, protocol.CallID("merge-"+sp.Name), tool.Change{Set: plan.Set, BestEffort: true},
 		RunOptions{Settings: sp.Settings, Turn: h.record.running(), Tool: "close_agent"})
 	h.record.addMerged(done.records)
-	if r.Error != nil {
-		return "", r.Error
-	}
-	var names []string
-	for _, path := range done.set.Paths() {
+	var said, names, merged []string
+	landed := done.set.Paths()
+	for _, path := range landed {
 		if name := h.files.Relative(path); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	said := fmt.Sprintf("merged %d files: %s", len(names), strings.Join(names, ", "))
-	return strings.Join(append([]string{said}, done.strays...), "; "), nil
+	for _, name := range plan.Merged {
+		if slices.Contains(landed, filepath.Join(w.Root, name)) {
+			merged = append(merged, name)
+		}
+	}
+	if len(names) > 0 {
+		said = append(said, fmt.Sprintf("merged %d files: %s", len(names), strings.Join(names, ", ")))
+	}
+	if len(merged) > 0 {
+		said = append(said, "merged with newer changes: "+strings.Join(merged, ", "))
+	}
+	if r.Error != nil && len(said) == 0 {
+		return nil, errors.New(strings.Join(append([]string{r.Error.Error()}, done.strays...), "; "))
+	}
+	if said = append(said, done.strays...); r.Error != nil {
+		return said, r.Error
+	}
+	return said, nil
 }
