@@ -19,6 +19,7 @@ import (
 	"kerf/cmd/kerf/internal/print"
 	"kerf/cmd/kerf/internal/program"
 	"kerf/internal/atomicfile"
+	"kerf/internal/config"
 	"kerf/internal/text/visible"
 )
 
@@ -77,10 +78,12 @@ func scheduleAdd(p *program.Program) *cobra.Command {
 				}
 			}
 			t.Argv = append(t.Argv, "--", args[1])
-			for _, name := range []string{"KERF_HOME"} {
-				if v := p.Getenv(name); v != "" {
-					t.Env = append(t.Env, name+"="+v)
+			if p.Getenv("KERF_HOME") != "" {
+				home, err := config.HomeDir(p.Getenv)
+				if err != nil {
+					return err
 				}
+				t.Env = append(t.Env, "KERF_HOME="+home)
 			}
 			if err := t.Check(); err != nil {
 				return program.Misuse("%v", err)
