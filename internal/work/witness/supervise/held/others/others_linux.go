@@ -108,13 +108,42 @@ func Find(proc int, files map[content.Inode]*Writers, threads []uint32) (all boo
 		all = all && err == nil
 		d.Close() // of nil it does nothing
 		for _, pid := range pids {
-			if _, err := strconv.Atoi(pid); err == nil && !asked[pid] {
+			if n, err := strconv.Atoi(pid); err == nil && !asked[pid] {
 				asked[pid] = true
 				all = find(proc, pid, files, is) && all
+				tids, ok := apart(proc, n)
+				for _, tid := range tids {
+					ok = find(proc, tid, files, is) && ok
+				}
+				all = all && ok
 			}
 		}
 	}
 	return all
+}
+
+// apart finds the threads of a process that have other descriptors than its first: that may have ended before
+// the others, or they have their own. It reports whether it could ask.
+func apart(proc, pid int) (tids []string, asked bool) {
+	task := strconv.Itoa(pid) + "/task"
+	var st unix.Stat_t
+	if unix.Fstatat(proc, task, &st, 0) == nil && st.Nlink == 3 { // itself, its name and one thread
+		return nil, true
+	}
+	d, names, err := list(proc, task)
+	if d == nil {
+		return nil, !scarce(err)
+	}
+	defer d.Close()
+	for _, name := range names {
+		tid, _ := strconv.Atoi(name)
+		const descriptors = 2 // KCMP_FILES
+		r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(tid), descriptors, 0, 0, 0)
+		if tid != pid && (r != 0 || errno != 0) {
+			tids = append(tids, name)
+		}
+	}
+	return tids, true
 }
 
 // list opens a directory below /proc and reads the names in it. The directory is nil with an error.
