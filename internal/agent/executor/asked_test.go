@@ -66,7 +66,8 @@ func TestHooksJudgeCalls(t *testing.T) {
 	}
 	b.write("r", "to be read\n")
 	o = b.call("read_file", map[string]any{"file_path": "r"})
-	if !o.Declined || !strings.Contains(o.Text, "Call blocked by PreToolUse hook: not today") {
+	body, _ := o.Body.(protocol.ToolCall)
+	if !o.Declined || !strings.Contains(o.Text, "Call blocked by PreToolUse hook: not today") || body.Output != "" || body.Error != o.Text {
 		t.Errorf("a read that is refused: %+v", o)
 	}
 

@@ -198,10 +198,14 @@ func (h *Executor) question(a tool.Action, reason string) *protocol.Approval {
 	return q
 }
 
+// declined is p refused. What the call read already is shown to nobody.
 func declined(p turn.Prepared, text string) turn.Prepared {
 	body := p.Body
 	if p.Outcome != nil {
 		body = p.Outcome.Body
+		if c, ok := body.(protocol.ToolCall); ok {
+			body = protocol.ToolCall{Call: c.Call, Server: c.Server, Tool: c.Tool, Args: c.Args, Error: text}
+		}
 	}
 	return turn.Prepared{Call: p.Call, Outcome: &turn.Outcome{Text: text, Declined: true, Body: body}}
 }
