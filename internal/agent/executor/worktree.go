@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"kerf/internal/agent/executor/files"
@@ -17,26 +15,7 @@ import (
 	"kerf/internal/agent/turn"
 	"kerf/internal/protocol"
 	"kerf/internal/text/delta"
-	"kerf/internal/text/patch"
 )
-
-// shownConflict bounds the diffs of conflicts that the model is shown, in bytes.
-const shownConflict = 8000
-
-// conflicts reports the files that do not fit, with what the agent made of them.
-func conflicts(failed []patch.FileError, text []byte, dir string) string {
-	var b strings.Builder
-	b.WriteString("conflict:")
-	for _, f := range failed {
-		fmt.Fprintf(&b, "\n%v", f.Err)
-	}
-	if len(text) > shownConflict {
-		text = text[:shownConflict]
-	}
-	fmt.Fprintf(&b, "\nThese files were left as they are here; the agent's are in %s. All that it changed:\n%s", dir,
-		strings.ToValidUTF8(string(text), "\uFFFD"))
-	return b.String()
-}
 
 // MergeTree brings the changes of a work tree into the session's own: file by file,
 // merged with what changed here meanwhile. What does not fit is reported and stays
@@ -74,7 +53,7 @@ func (h *Executor) MergeTree(ctx context.Context, w *worktree.Tree, sp team.Spaw
 		said = append(said, fmt.Sprintf("%v; all its changes are in %s", err, w.Dir))
 	}
 	if len(plan.Failed) > 0 {
-		said = append(said, conflicts(plan.Failed, text, w.Dir))
+		said = append(said, plan.Conflicts(text, w.Dir))
 	}
 	merged := strings.Join(said, "; ")
 	if err == nil && len(plan.Failed) == 0 {
@@ -103,28 +82,12 @@ func (h *Executor) mayMerge(ctx context.Context, set delta.Set, sp team.Spawn,
 
 // commitMerge commits what fits, file by file. It tells what landed, if anything did, beside an error about
 // the rest.
-func (h *Executor) commitMerge(ctx context.Context, w *worktree.Tree, plan worktree.Plan, sp team.Spawn) ([]string, error) {
+func (h *Executor) commitMerge(ctx context.Context, w *worktree.Tree, plan worktree.Plan,
+	sp team.Spawn) ([]string, error) {
 	r, done := h.Commit(ctx, protocol.CallID("merge-"+sp.Name), tool.Change{Set: plan.Set, BestEffort: true},
 		RunOptions{Settings: sp.Settings, Turn: h.record.running(), Tool: "close_agent"})
 	h.record.addMerged(done.records)
-	var said, names, merged []string
-	landed := done.set.Paths()
-	for _, path := range landed {
-		if name := h.files.Relative(path); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	for _, name := range plan.Merged {
-		if slices.Contains(landed, filepath.Join(w.Root, name)) {
-			merged = append(merged, name)
-		}
-	}
-	if len(names) > 0 {
-		said = append(said, fmt.Sprintf("merged %d files: %s", len(names), strings.Join(names, ", ")))
-	}
-	if len(merged) > 0 {
-		said = append(said, "merged with newer changes: "+strings.Join(merged, ", "))
-	}
+	said := w.Landed(plan, done.set.Paths(), h.files.Relative)
 	if r.Error != nil && len(said) == 0 {
 		return nil, errors.New(strings.Join(append([]string{r.Error.Error()}, done.strays...), "; "))
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
@@ -84,4 +86,44 @@ type Plan struct {
 	Set    delta.Set
 	Merged []string // files that were merged with newer changes
 	Failed []patch.FileError
+}
+
+// Landed tells which files of a plan were written, with the names to show; nothing if none was.
+func (w *Tree) Landed(p Plan, paths []string, name func(path string) string) (said []string) {
+	var names, merged []string
+	for _, path := range paths {
+		if shown := name(path); !slices.Contains(names, shown) {
+			names = append(names, shown)
+		}
+	}
+	for _, path := range p.Merged {
+		if slices.Contains(paths, filepath.Join(w.Root, path)) {
+			merged = append(merged, path)
+		}
+	}
+	if len(names) > 0 {
+		said = append(said, fmt.Sprintf("merged %d files: %s", len(names), strings.Join(names, ", ")))
+	}
+	if len(merged) > 0 {
+		said = append(said, "merged with newer changes: "+strings.Join(merged, ", "))
+	}
+	return said
+}
+
+// shownConflict bounds the diffs of conflicts that the model is shown, in bytes.
+const shownConflict = 8000
+
+// Conflicts reports the files that do not fit, with what the agent made of them: its diff and its directory.
+func (p Plan) Conflicts(diff []byte, dir string) string {
+	var b strings.Builder
+	b.WriteString("conflict:")
+	for _, f := range p.Failed {
+		fmt.Fprintf(&b, "\n%v", f.Err)
+	}
+	if len(diff) > shownConflict {
+		diff = diff[:shownConflict]
+	}
+	fmt.Fprintf(&b, "\nThese files were left as they are here; the agent's are in %s. All that it changed:\n%s", dir,
+		strings.ToValidUTF8(string(diff), "\uFFFD"))
+	return b.String()
 }
