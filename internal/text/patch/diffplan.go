@@ -72,6 +72,7 @@ func (pl *planner) create(f *unified.File, name string) *unified.Error {
 		return &unified.Error{Path: name, Message: "the diff creates the file, but it exists; make a diff that changes " +
 			"it, or remove it first"}
 	}
+	n.gone = n.gone || n.cur != nil
 	pl.put(n, img, "")
 	n.taken = true
 	return nil

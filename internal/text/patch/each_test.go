@@ -1,8 +1,13 @@
 package patch_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
@@ -36,4 +41,62 @@ func TestEachFileForItself(t *testing.T) {
 	if set, err := p.Plan(tr.reader(nil)); err == nil {
 		t.Errorf("together: %v", set.Paths())
 	}
+}
+
+// TestNoFileIsLostByHalf: a patch that only moves files has each of them in one place afterwards, whatever of it
+// fails, and tells of each that did not get where it was to go.
+func TestNoFileIsLostByHalf(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		names := []string{"a", "b", "c", "d", "e", "p", "a/x", "b/y", "p/z", "new", "q/r"}
+		sources := rapid.Permutation(names[:6]).Draw(rt, "sources")
+		targets := rapid.Permutation(names).Draw(rt, "targets")
+		tr, to := tree{}, map[string]string{}
+		for _, name := range sources {
+			tr[name] = delta.NewFile([]byte(name+"\n"), 0o644)
+		}
+		var diff strings.Builder
+		for i, name := range sources[:rapid.IntRange(1, 5).Draw(rt, "moves")] {
+			if targets[i] == name {
+				continue
+			}
+			to[name] = targets[i]
+			fmt.Fprintf(&diff, "diff --git a/%[1]s b/%[2]s\nrename from %[1]s\nrename to %[2]s\n", name, targets[i])
+			if rapid.IntRange(0, 3).Draw(rt, "fails") == 0 {
+				fmt.Fprintf(&diff, "--- a/%s\n+++ b/%s\n@@ -1 +1 @@\n-what is not there\n+x\n", name, targets[i])
+			}
+		}
+		if len(to) == 0 {
+			return
+		}
+		p, err := patch.Parse([]byte(diff.String()))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		set, failed := p.PlanEach(tr.reader(nil))
+		told := map[string]bool{}
+		for _, f := range failed {
+			told[f.Path] = true
+		}
+		after, where := tr.commit(t, set), map[string]string{}
+		for path, img := range after {
+			if after[filepath.Dir(path)] != nil {
+				rt.Errorf("%s is below a file", path)
+			}
+			name := strings.TrimSpace(string(img.Data))
+			if where[name] != "" {
+				rt.Errorf("%s is at %s and at %s", name, where[name], path)
+			}
+			where[name] = path
+		}
+		for _, name := range sources {
+			if want := to[name]; where[name] != name && where[name] != want {
+				rt.Errorf("%s is at %q", name, where[name])
+			} else if want != "" && where[name] == name && !told[name] && !told[want] {
+				rt.Errorf("%s is not at %s, and nobody is told", name, want)
+			}
+		}
+		if rt.Failed() {
+			rt.Logf("%s%v", diff.String(), failed)
+		}
+	})
 }

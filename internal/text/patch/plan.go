@@ -18,6 +18,7 @@ type node struct {
 	mail    int          // which mail base belongs to
 	from    string       // where cur came from by a move or copy, or empty
 	taken   bool         // in this mail another file's content was put here
+	gone    bool         // what it held was taken away, or something else put in its place
 	changed bool
 }
 
@@ -68,12 +69,14 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 		if i == 0 || f.Mail != pl.mail {
 			pl.startMail(files[i:])
 		}
-		if fail(cmp.Or(f.NewName, f.OldName), pl.diff(f)) {
+		if err := pl.diff(f); fail(cmp.Or(f.NewName, f.OldName), err) {
 			return nil, failed
+		} else if err != nil {
+			pl.stays(f, fail)
 		}
 	}
 	for {
-		set, left := pl.set(), map[string]bool{}
+		set, blocked := pl.set(), false
 		for _, c := range set {
 			if c.Pre != nil {
 				continue
@@ -82,24 +85,52 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 				if fail(c.Path, err) {
 					return nil, failed
 				}
-				left[c.Path] = true
+				pl.leave(pl.nodes[path.Clean(c.Path)], fail)
+				blocked = true
 			}
 		}
-		if len(left) == 0 {
+		if !blocked {
 			return set, failed
 		}
-		pl.leave(set, left)
 	}
 }
 
-// leave lets paths be as they were, and what was to be moved there.
-func (pl *planner) leave(set delta.Set, paths map[string]bool) {
-	for _, c := range set {
-		if paths[c.Path] || paths[c.To] {
-			n := pl.nodes[path.Clean(c.Path)]
-			n.cur = n.pre
-		}
+// stays lets a file be where it was that a diff was to take away, but could not: nothing takes its place.
+func (pl *planner) stays(f *unified.File, fail func(string, *unified.Error) bool) {
+	oldName, newName, err := pl.names(f)
+	if err != nil || f.Copy || oldName == "" || oldName == newName {
+		return
 	}
+	key := path.Clean(oldName)
+	delete(pl.gone, key)
+	if n := pl.nodes[key]; n != nil && n.taken {
+		pl.replaced(n, newName, fail)
+	}
+}
+
+// leave lets a path be as it was before the patch. What was moved there stays where it was, and so on.
+func (pl *planner) leave(n *node, fail func(string, *unified.Error) bool) {
+	from := pl.nodes[path.Clean(n.from)]
+	moved := n.from != "" && from != nil && from != n && from.gone
+	to := n.path
+	n.cur, n.from, n.gone = n.pre, "", false
+	delete(pl.gone, path.Clean(n.path))
+	if moved {
+		pl.replaced(from, to, fail)
+	}
+}
+
+// replaced leaves a file that does not get to another path, or is not removed, and reports it if something
+// else was to be in its place.
+func (pl *planner) replaced(n *node, to string, fail func(string, *unified.Error) bool) {
+	if n.cur != nil {
+		why := "it could not be removed"
+		if to != "" {
+			why = "it could not be moved to " + to
+		}
+		fail(n.path, &unified.Error{Path: n.path, Message: why + ", so it was left as it is"})
+	}
+	pl.leave(n, fail)
 }
 
 // at returns the node of a path and reads it when first asked.
@@ -141,6 +172,7 @@ func (pl *planner) follow(name string) (*node, *unified.Error) {
 
 // put gives a node new content.
 func (pl *planner) put(n *node, img *delta.Image, from string) {
+	n.gone = n.gone || n.cur != nil && (img == nil || from != n.from)
 	n.cur, n.from = img, from
 	if !n.changed {
 		n.changed = true
