@@ -6,8 +6,10 @@
 package delta
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 )
 
 // Sum is the SHA-256 of a content.
@@ -117,4 +119,25 @@ func (s Set) Paths() []string {
 		}
 	}
 	return paths
+}
+
+// Net is the set with one change for each path, in the order of first appearance.
+func (s Set) Net() (Set, error) {
+	at := make(map[string]int, len(s))
+	var out Set
+	for _, c := range s {
+		i, seen := at[c.Path]
+		if !seen {
+			at[c.Path] = len(out)
+			out = append(out, c)
+			continue
+		}
+		have := &out[i]
+		if !have.Post.Same(c.Pre) {
+			return nil, fmt.Errorf("%s: a change does not start where the one before ends", c.Path)
+		}
+		have.Post = c.Post
+		have.From, have.To = cmp.Or(c.From, have.From), cmp.Or(c.To, have.To)
+	}
+	return out, nil
 }

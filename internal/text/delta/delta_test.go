@@ -445,3 +445,17 @@ func readState(t *testing.T, dir string) state {
 	}
 	return st
 }
+
+// TestChangesOfOnePathAreOne, from the first to the last, with where it came from and went to.
+func TestChangesOfOnePathAreOne(t *testing.T) {
+	i := func(text string) *Image { return NewFile([]byte(text), 0o644) }
+	got, err := Set{{Path: "a", Pre: i("1"), Post: i("2"), From: "f"}, {Path: "b", Post: i("b")}, {Path: "a", Pre: i("2"), Post: i("3")},
+		{Path: "b", Pre: i("b"), To: "t"}, {Path: "a", Pre: i("3"), Post: i("4"), From: "g"}, {Path: "c", Pre: i("c"), To: "u"}, {Path: "c", Post: i("d")}}.Net()
+	want := Set{{Path: "a", Pre: i("1"), Post: i("4"), From: "g"}, {Path: "b", To: "t"}, {Path: "c", Pre: i("c"), Post: i("d"), To: "u"}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, d)
+	}
+	if !slices.Equal(want.Paths(), got.Paths()) {
+		t.Errorf("%v", got.Paths())
+	}
+}

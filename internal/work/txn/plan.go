@@ -20,38 +20,12 @@ import (
 // maxShown bounds what is read only to say what a file has become.
 const maxShown = 64 << 20
 
-// net reduces a set to one change per path, in the order of first appearance.
-func net(set delta.Set) (delta.Set, error) {
-	at := make(map[string]int, len(set))
-	var out delta.Set
-	for _, c := range set {
-		i, seen := at[c.Path]
-		if !seen {
-			at[c.Path] = len(out)
-			out = append(out, c)
-			continue
-		}
-		have := &out[i]
-		if !have.Post.Same(c.Pre) {
-			return nil, fmt.Errorf("commit %s: %w: a change does not start where the one before ends", c.Path, ErrBadSet)
-		}
-		have.Post = c.Post
-		if c.From != "" {
-			have.From = c.From
-		}
-		if c.To != "" {
-			have.To = c.To
-		}
-	}
-	return out, nil
-}
-
 // plan validates each change and turns it into operations. Problems go to j.fail.
 func (j *job) plan(set delta.Set) error {
 	defer j.hold()()
-	set, err := net(set)
+	set, err := set.Net()
 	if err != nil {
-		return err
+		return fmt.Errorf("commit: %w: %w", ErrBadSet, err)
 	}
 	j.free(set)
 	j.leaving()
@@ -80,10 +54,29 @@ func (j *job) plan(set delta.Set) error {
 		o.At, o.asked = i, c.Path
 		j.ops = append(j.ops, o)
 	}
+	j.spare(set)
 	if err := j.shared(); err != nil {
 		return err
 	}
 	return j.arrange()
+}
+
+// spare leaves files alone whose content was to get to a path that fails, so that it is not gone.
+func (j *job) spare(set delta.Set) {
+	for i := 0; i < len(j.out.Failed); i++ { // this adds to them
+		failed := j.out.Failed[i]
+		at := slices.IndexFunc(set, func(c delta.Change) bool { return c.Path == failed.Path })
+		if at < 0 || set[at].From == "" {
+			continue
+		}
+		from := slices.IndexFunc(j.ops, func(o *op) bool {
+			return o.asked == set[at].From && (string(o.To) == failed.Path || o.From != "") // what is only copied may change
+		})
+		if from >= 0 {
+			_ = j.fail(j.ops[from].asked, fmt.Errorf("its content did not get to %s: %w", failed.Path, failed.Err))
+			j.ops = slices.Delete(j.ops, from, from+1)
+		}
+	}
 }
 
 // validate finds out what stands at the path of c, and that it is what c was made

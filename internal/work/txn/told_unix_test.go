@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -428,20 +427,6 @@ func TestRootsOfAnotherWorkspace(t *testing.T) {
 			}
 			f.checkClean()
 		}
-	}
-}
-
-// TestChangesOfOnePathAreOne, from the first to the last, with where it came from and went to.
-func TestChangesOfOnePathAreOne(t *testing.T) {
-	i := func(text string) *delta.Image { return delta.NewFile([]byte(text), 0o644) }
-	got, err := net(delta.Set{{Path: "a", Pre: i("1"), Post: i("2"), From: "f"}, {Path: "b", Post: i("b")}, {Path: "a", Pre: i("2"), Post: i("3")},
-		{Path: "b", Pre: i("b"), To: "t"}, {Path: "a", Pre: i("3"), Post: i("4"), From: "g"}, {Path: "c", Pre: i("c"), To: "u"}, {Path: "c", Post: i("d")}})
-	want := delta.Set{{Path: "a", Pre: i("1"), Post: i("4"), From: "g"}, {Path: "b", To: "t"}, {Path: "c", Pre: i("c"), Post: i("d"), To: "u"}}
-	if d := cmp.Diff(want, got); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
-	}
-	if !slices.Equal(want.Paths(), got.Paths()) {
-		t.Errorf("%v", got.Paths())
 	}
 }
 

@@ -512,6 +512,45 @@ func TestSEC_E5_BestEffortReportsTheCommittedPrefix(t *testing.T) {
 	}
 }
 
+// TestWhatCannotMoveStays: when a path cannot get the content of another one, file by file, that one is not given
+// other content, nor removed, nor made a directory, and so on along the moves. What was only copied may change.
+func TestWhatCannotMoveStays(t *testing.T) {
+	image := func(text string) *delta.Image { return delta.NewFile([]byte(text), 0o644) }
+	f := newFixture(t)
+	f.write("a", "A", "b", "B", "c", "C", "copied", "P", "dir", "D")
+	set := delta.Set{
+		{Path: f.path("new"), Post: image("A"), From: f.path("a")},
+		{Path: f.path("a"), Pre: image("A"), Post: image("B"), From: f.path("b")},
+		{Path: f.path("b"), Pre: image("B"), Post: image("C"), From: f.path("c")},
+		{Path: f.path("c"), Pre: image("C"), To: f.path("b")},
+		{Path: f.path("copy"), Post: image("P"), From: f.path("copied")},
+		{Path: f.path("copied"), Pre: image("P"), Post: image("changed")},
+		{Path: f.path("away"), Post: image("D"), From: f.path("dir")},
+		{Path: f.path("dir"), Pre: image("D"), To: f.path("away")},
+		{Path: f.path("dir/x"), Post: image("X")},
+		{Path: f.path("free"), Post: image("F")},
+	}
+	f.write("new", "theirs", "copy", "theirs", "away", "theirs")
+	out, err := f.w.Commit(context.Background(), set, CommitOptions{BestEffort: true})
+	if err != nil || !out.Exact {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	f.checkClean()
+	want := map[string]string{"a": "-rw-r--r-- A", "b": "-rw-r--r-- B", "c": "-rw-r--r-- C", "dir": "-rw-r--r-- D",
+		"copied": "-rw-r--r-- changed", "free": "-rw-r--r-- F", "new": "-rw-r--r-- theirs", "copy": "-rw-r--r-- theirs",
+		"away": "-rw-r--r-- theirs"}
+	if d := cmp.Diff(want, f.snapshot()); d != "" {
+		t.Error(d)
+	}
+	failed := map[string]string{}
+	for _, e := range out.Failed {
+		failed[strings.TrimPrefix(e.Path, f.path("")+"/")] = e.Err.Error()
+	}
+	if len(failed) != 8 || !strings.HasPrefix(failed["c"], "its content did not get to "+f.path("b")) {
+		t.Errorf("%q", failed)
+	}
+}
+
 func TestRecord(t *testing.T) {
 	f := newFixture(t)
 	set := delta.Set{{Path: f.path("x"), Pre: delta.NewFile([]byte("1"), 0o644),
