@@ -20,6 +20,7 @@ import (
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn/contents"
+	"kerf/internal/work/txn/journal"
 )
 
 // flushesAtOnce bounds the files that are flushed at the same time; the kernel flushes
@@ -176,7 +177,7 @@ func (j *job) begin(ops []*op) error {
 	for _, r := range j.w.Tree.Roots() {
 		begin.Roots = append(begin.Roots, ledger.Path(r))
 	}
-	begin.Place = placeOf(j.w.Tree, j.w.Tree.Roots()[0])
+	begin.Place = journal.PlaceOf(j.w.Tree, j.w.Tree.Roots()[0])
 	if err := j.w.journal.Add(begin, j.w.Durable); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}

@@ -58,7 +58,21 @@ func (j *job) plan(set delta.Set) error {
 	if err := j.shared(); err != nil {
 		return err
 	}
-	return j.arrange()
+	if err := j.arrange(set); err != nil {
+		return err
+	}
+	j.o.BestEffort = j.o.BestEffort && !j.tied()
+	return nil
+}
+
+// tied reports whether the content of a file moves to another path while something else gets its name. Part of that
+// could lose the content, so such a commit is all or nothing: what fails later, or dies, is taken back.
+func (j *job) tied() bool {
+	moved := map[string]bool{}
+	for _, o := range j.ops {
+		moved[string(o.From)] = o.From != ""
+	}
+	return slices.ContainsFunc(j.ops, func(o *op) bool { return moved[o.asked] && (o.first || o.Kind != opRemove) })
 }
 
 // spare leaves files alone whose content was to get to a path that fails, so that it is not gone.
@@ -240,7 +254,7 @@ func (j *job) howToReplace(real string, seen *tree.Entry, pre, post *delta.Image
 // arrange adds the operations on directories, chooses temporary names and orders
 // everything: what frees names, directories, files, what only removes, directories
 // that are empty then.
-func (j *job) arrange() error {
+func (j *job) arrange(set delta.Set) error {
 	writes, removes := map[string]*op{}, map[string]*op{}
 	for _, o := range j.ops {
 		if o.Kind == opRemove {
@@ -255,8 +269,8 @@ func (j *job) arrange() error {
 	}
 	var early, files, late []*op
 	for _, o := range j.ops {
-		p := string(o.Path)
-		var stage string
+		p, stage := string(o.Path), ""
+		o.first = false
 		if o.Kind == opRemove {
 			if above := pathname.AboveIn(p, writes); above != "" {
 				o.first = true
@@ -272,8 +286,9 @@ func (j *job) arrange() error {
 				if err := j.fail(o.asked, err); err != nil {
 					return err
 				}
-				o.skip = true
-				continue
+				j.ops = slices.DeleteFunc(slices.Clone(j.ops), func(failed *op) bool { return failed == o })
+				j.spare(set)
+				return j.arrange(set)
 			}
 			stage = base
 		}
@@ -284,7 +299,6 @@ func (j *job) arrange() error {
 	late, early = hoist(late, early, writes, dirs.at)
 	must, may := j.emptied(early, writes, dirs.at)
 	j.ops = slices.Concat(j.opens, j.changed(), early, must, dirs.list(), files, late, may)
-	j.ops = slices.DeleteFunc(j.ops, func(o *op) bool { return o.skip })
 	return nil
 }
 

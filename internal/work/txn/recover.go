@@ -17,6 +17,7 @@ import (
 	"kerf/internal/work/tree"
 	"kerf/internal/work/tree/handle"
 	"kerf/internal/work/txn/contents"
+	"kerf/internal/work/txn/journal"
 	"kerf/internal/work/txn/modes"
 )
 
@@ -52,7 +53,7 @@ func (w *Workspace) settle() (Report, error) {
 	var left error // one transaction whose files cannot be removed does not keep the others
 	for _, tx := range txs {
 		tx.renamed(moves)
-		if len(tx.Roots) > 0 && tx.Place != [2]uint64{} && tx.Place != placeOf(w.Tree, string(tx.Roots[0])) {
+		if len(tx.Roots) > 0 && tx.Place != [2]uint64{} && tx.Place != journal.PlaceOf(w.Tree, string(tx.Roots[0])) {
 			tx.forgetInodes()
 		}
 		err := w.settleOne(tx, &r)

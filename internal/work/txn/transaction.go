@@ -97,17 +97,6 @@ type record struct {
 	Staged []staged `json:"staged,omitempty"`
 }
 
-// placeOf is what identifies the first root; zero where the system does not tell.
-func placeOf(t *tree.Tree, root string) [2]uint64 {
-	d, err := t.OpenDir(root)
-	if err != nil {
-		return [2]uint64{}
-	}
-	defer d.Close()
-	sig, _ := d.Sig(".") // zero if there is an error
-	return [2]uint64{sig.Dev, sig.Ino}
-}
-
 // renamed gives a transaction the names that its files have, if the workspace was found
 // elsewhere while it was open.
 func (t *transaction) renamed(moves []ledger.Move) {

@@ -139,7 +139,8 @@ type CommitOptions struct {
 	// files exactly the modes of their images, whatever the umask; so does AsMade.
 	Cause  string
 	AsMade bool
-	// BestEffort commits each file for itself; otherwise all or none.
+	// BestEffort commits each file for itself; otherwise all or none. Where files move into the places of one
+	// another, what can be seen to fail is left out, and the rest is all or none.
 	BestEffort bool
 	// Real says that the paths are real ones (tree.Target), as they were shown to
 	// whoever approved: a link that is met on the way now is refused.

@@ -205,3 +205,15 @@ func (r *about) sound() bool {
 }
 
 func clean(p pathname.Path) bool { return path.Clean(string(p)) == string(p) }
+
+// PlaceOf is the device and the inode of a root, by which a copy of it is told from it; zero where the system
+// does not tell.
+func PlaceOf(t *tree.Tree, root string) [2]uint64 {
+	d, err := t.OpenDir(root)
+	if err != nil {
+		return [2]uint64{}
+	}
+	defer d.Close()
+	sig, _ := d.Sig(".") // zero if there is an error
+	return [2]uint64{sig.Dev, sig.Ino}
+}
