@@ -112,11 +112,7 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 // text is the diff. Of a session it also finds what a merge needs.
 func (o *ApplyOptions) text(h *host.Host) ([]byte, error) {
 	if o.Patch != nil {
-		b, err := io.ReadAll(io.LimitReader(o.Patch, maxPatch))
-		if err != nil {
-			return nil, fmt.Errorf("read the diff: %w", err)
-		}
-		return b, nil
+		return readAll(o.Patch, maxPatch)
 	}
 	var text []byte
 	err := h.ReadSession(o.Session, func(r changes.Reader, id string) (err error) {
@@ -128,7 +124,22 @@ func (o *ApplyOptions) text(h *host.Host) ([]byte, error) {
 		text, err = r.Session(id)
 		return err
 	})
+	if errors.Is(err, protocol.ErrNoSession) && o.Session == "" {
+		err = fmt.Errorf("%w; kerf apply - applies the diff on standard input", err)
+	}
 	return text, err
+}
+
+// readAll reads a diff of at most so many bytes.
+func readAll(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("it has more than %d bytes; nothing was changed. Split it", most)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the diff: %w", err)
+	}
+	return b, nil
 }
 
 // tell prints a report: as JSON, or a line for each file. Of a dry run the diff is
