@@ -256,7 +256,7 @@ func (r *reader) line(line string, notRun map[string]string) {
 }
 
 // lineLimit ends a line that hangs.
-const lineLimit = 4 * time.Minute
+const lineLimit = 12 * time.Minute
 
 // shell runs a line in the reader's shell, which remembers its directory.
 func (r *reader) shell(line string) {
