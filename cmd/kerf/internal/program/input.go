@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -12,14 +13,20 @@ const maxInput = 16 << 20
 
 // ReadInput reads a prompt to the end, without the line breaks behind it.
 func ReadInput(r io.Reader) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	b, err := ReadAtMost(r, maxInput)
 	if err != nil {
 		return "", Misuse("standard input: %v", err)
 	}
-	if len(b) > maxInput {
-		return "", Misuse("standard input: a prompt may have at most %d bytes", maxInput)
-	}
 	return strings.ToValidUTF8(strings.TrimRight(string(b), "\r\n"), "\uFFFD"), nil
+}
+
+// ReadAtMost reads to the end, and fails if there are more bytes than most.
+func ReadAtMost(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		return nil, fmt.Errorf("it has more than %d bytes, which is too long", most)
+	}
+	return b, err
 }
 
 // CheckSettings refuses sandbox modes and approval policies that there are not.

@@ -112,7 +112,11 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 // text is the diff. Of a session it also finds what a merge needs.
 func (o *ApplyOptions) text(h *host.Host) ([]byte, error) {
 	if o.Patch != nil {
-		return readAll(o.Patch, maxPatch)
+		b, err := program.ReadAtMost(o.Patch, maxPatch)
+		if err != nil {
+			err = fmt.Errorf("read the diff: %w", err)
+		}
+		return b, err
 	}
 	var text []byte
 	err := h.ReadSession(o.Session, func(r changes.Reader, id string) (err error) {
@@ -128,18 +132,6 @@ func (o *ApplyOptions) text(h *host.Host) ([]byte, error) {
 		err = fmt.Errorf("%w; kerf apply - applies the diff on standard input", err)
 	}
 	return text, err
-}
-
-// readAll reads a diff of at most so many bytes.
-func readAll(r io.Reader, most int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("it has more than %d bytes; nothing was changed. Split it", most)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the diff: %w", err)
-	}
-	return b, nil
 }
 
 // tell prints a report: as JSON, or a line for each file. Of a dry run the diff is

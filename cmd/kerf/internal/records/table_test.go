@@ -30,13 +30,3 @@ func TestTableStaysInLine(t *testing.T) {
 		}
 	}
 }
-
-// TestADiffIsReadWhole, or not at all.
-func TestADiffIsReadWhole(t *testing.T) {
-	if b, err := readAll(strings.NewReader("12345"), 5); string(b) != "12345" || err != nil {
-		t.Errorf("%q, %v", b, err)
-	}
-	if b, err := readAll(strings.NewReader("123456"), 5); b != nil || err == nil || !strings.Contains(err.Error(), "more than 5 bytes") {
-		t.Errorf("%q, %v", b, err)
-	}
-}
