@@ -15,18 +15,21 @@ const maxInput = 16 << 20
 func ReadInput(r io.Reader) (string, error) {
 	b, err := ReadAtMost(r, maxInput)
 	if err != nil {
-		return "", Misuse("standard input: %v", err)
+		return "", Misuse("%v", err)
 	}
 	return strings.ToValidUTF8(strings.TrimRight(string(b), "\r\n"), "\uFFFD"), nil
 }
 
-// ReadAtMost reads to the end, and fails if there are more bytes than most.
+// ReadAtMost reads standard input to the end, and fails if there are more bytes than most.
 func ReadAtMost(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(b)) > most {
-		return nil, fmt.Errorf("it has more than %d bytes, which is too long", most)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
 	}
-	return b, err
+	if int64(len(b)) > most {
+		return nil, fmt.Errorf("standard input: it has more than %d bytes, which is too long", most)
+	}
+	return b, nil
 }
 
 // CheckSettings refuses sandbox modes and approval policies that there are not.

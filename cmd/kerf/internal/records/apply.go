@@ -112,11 +112,7 @@ func (o *ApplyOptions) Apply(ctx context.Context, h *host.Host) error {
 // text is the diff. Of a session it also finds what a merge needs.
 func (o *ApplyOptions) text(h *host.Host) ([]byte, error) {
 	if o.Patch != nil {
-		b, err := program.ReadAtMost(o.Patch, maxPatch)
-		if err != nil {
-			err = fmt.Errorf("read the diff: %w", err)
-		}
-		return b, err
+		return program.ReadAtMost(o.Patch, maxPatch)
 	}
 	var text []byte
 	err := h.ReadSession(o.Session, func(r changes.Reader, id string) (err error) {
