@@ -122,35 +122,44 @@ func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action,
 		!h.o.Hooks.Wants(hooks.PermissionRequest) {
 		return p, say
 	}
+	p, by, reason := h.hooked(ctx, e, a, p, &say)
+	if by != "" {
+		p = declined(p, blocked(by, reason, a))
+	}
+	return p, say
+}
+
+// hooked is what hooks make of a judged call; of one that they refuse it tells which event's did, and why.
+func (h *Executor) hooked(ctx context.Context, e turn.Prepare, a tool.Action, p turn.Prepared,
+	say *remarks) (_ turn.Prepared, by hooks.Event, reason string) {
 	r := h.o.Hooks.Fire(ctx, h.hookCall(hooks.PreToolUse, e.Call, a, e.Settings, e.Turn))
 	say.add(r)
 	switch {
 	case r.Decision == "deny" || r.Halt:
-		return declined(p, blocked("PreToolUse", r.ReasonOr(noReason), a)), say
+		return p, hooks.PreToolUse, r.ReasonOr(noReason)
 	case r.Decision == "ask" && p.Verdict == turn.Allow:
 		q := h.question(a, r.ReasonOr(""))
 		if q == nil || p.Outcome != nil || e.Settings.Mode().Approval() == protocol.PolicyNever {
-			return declined(p, blocked("PreToolUse", r.ReasonOr("it asks for approval")+" (and nobody can be asked here)", a)),
-				say
+			return p, hooks.PreToolUse, r.ReasonOr("it asks for approval") + " (and nobody can be asked here)"
 		}
 		p.Verdict, p.Approval = turn.Ask, q
 	case p.Outcome != nil:
-		return p, say
+		return p, "", ""
 	case r.Decision == "allow":
 		p = permitted(p, a)
 	}
 	if p.Verdict != turn.Ask {
-		return p, say
+		return p, "", ""
 	}
 	r = h.o.Hooks.Fire(ctx, h.hookCall(hooks.PermissionRequest, e.Call, a, e.Settings, e.Turn))
 	say.add(r)
 	switch r.Decision {
 	case "deny":
-		return declined(p, blocked("PermissionRequest", r.ReasonOr(noReason), a)), say
+		return p, hooks.PermissionRequest, r.ReasonOr(noReason)
 	case "allow":
-		return permitted(p, a), say
+		p = permitted(p, a)
 	}
-	return p, say
+	return p, "", ""
 }
 
 // remarks are what hooks said beside their decision.
@@ -213,7 +222,7 @@ func declined(p turn.Prepared, text string) turn.Prepared {
 // noReason stands for the reason of a hook that gives none.
 const noReason = "no reason given"
 
-func blocked(event, reason string, a tool.Action) string {
+func blocked(event hooks.Event, reason string, a tool.Action) string {
 	what := "Call"
 	line := ""
 	if c, ok := a.(tool.Command); ok {

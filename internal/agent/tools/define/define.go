@@ -28,19 +28,21 @@ type Tool[A any] struct {
 
 // Entry is the tool as it is listed. It can be found without making its schema.
 func (d Tool[A]) Entry() Entry {
-	e := Entry{name: d.Name, text: d.Text, grammar: d.Grammar, parallel: d.Parallel, args: reflect.TypeFor[A]()}
-	for _, a := range d.Aliases {
-		e.aliases = append(e.aliases, a.alias)
+	aliases := make([]alias, len(d.Aliases))
+	for i := range d.Aliases {
+		aliases[i] = d.Aliases[i].alias
 	}
-	e.plan = func(ctx context.Context, env tool.Env, c tool.Call, args any) (tool.Action, error) {
-		return d.Plan(ctx, env, c, *args.(*A))
-	}
-	return e
+	plan := d.Plan
+	return entry(d.Name, d.Text, d.Grammar, d.Parallel, reflect.TypeFor[A](), aliases,
+		func(ctx context.Context, env tool.Env, c tool.Call, args any) (tool.Action, error) {
+			return plan(ctx, env, c, *args.(*A))
+		})
 }
 
 // Args decodes the arguments of a call, in the shape that its name promises.
 func (d Tool[A]) Args(c tool.Call) (args A, err error) {
-	read, err := d.Entry().read(&arguments.Reader{Lenient: c.Manner.Lenient}, c)
+	e := d.Entry()
+	read, err := e.decode(c)
 	if err == nil {
 		args = *read.(*A)
 	}
@@ -72,6 +74,17 @@ type Entry struct {
 	args                reflect.Type
 	aliases             []alias
 	plan                func(ctx context.Context, env tool.Env, c tool.Call, args any) (tool.Action, error)
+}
+
+// entry makes one in code that is compiled once.
+func entry(name, text, grammar string, parallel bool, args reflect.Type, aliases []alias,
+	plan func(context.Context, tool.Env, tool.Call, any) (tool.Action, error)) Entry {
+	return Entry{name: name, text: text, grammar: grammar, parallel: parallel, args: args, aliases: aliases, plan: plan}
+}
+
+// decode reads the arguments of a call.
+func (e *Entry) decode(c tool.Call) (any, error) {
+	return e.read(&arguments.Reader{Lenient: c.Manner.Lenient}, c)
 }
 
 // alias is another name, and the arguments that the tool takes under it.
@@ -131,7 +144,7 @@ func (e Entry) Told() tool.Spec {
 
 // Prepare decodes the arguments in the shape that the call's name promises.
 func (e Entry) Prepare(ctx context.Context, env tool.Env, c tool.Call) (tool.Action, error) {
-	args, err := e.read(&arguments.Reader{Lenient: c.Manner.Lenient}, c)
+	args, err := e.decode(c)
 	if err != nil {
 		return nil, err
 	}
