@@ -402,6 +402,7 @@ func (s *stage) empty() {
 		s.Fatal(err)
 	}
 	for _, e := range entries {
+		unlock(filepath.Join(s.root, e.Name()))
 		if err := os.RemoveAll(filepath.Join(s.root, e.Name())); err != nil {
 			s.Fatal(err)
 		}

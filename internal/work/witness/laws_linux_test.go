@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,7 +158,18 @@ type stage struct {
 func newStage(t testing.TB) *stage {
 	b := newBench(t, "")
 	b.full = true
+	t.Cleanup(func() { unlock(b.root) })
 	return &stage{b, filepath.Join(filepath.Dir(b.root), "script")}
+}
+
+// unlock opens the directories below one, so that an ordinary user can remove what is in them.
+func unlock(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	})
 }
 
 // set makes the tree that a play begins with: files, directories, links, hard links.
