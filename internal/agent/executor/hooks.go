@@ -122,15 +122,15 @@ func (h *Executor) before(ctx context.Context, e turn.Prepare, a tool.Action,
 		!h.o.Hooks.Wants(hooks.PermissionRequest) {
 		return p, say
 	}
-	p, by, reason := h.hooked(ctx, e, a, p, &say)
+	p, by, reason := fired(ctx, h, e, a, p, &say)
 	if by != "" {
 		p = declined(p, blocked(by, reason, a))
 	}
 	return p, say
 }
 
-// hooked is what hooks make of a judged call; of one that they refuse it tells which event's did, and why.
-func (h *Executor) hooked(ctx context.Context, e turn.Prepare, a tool.Action, p turn.Prepared,
+// fired is what hooks make of a judged call; of one that they refuse it tells which event's did, and why.
+func fired(ctx context.Context, h *Executor, e turn.Prepare, a tool.Action, p turn.Prepared,
 	say *remarks) (_ turn.Prepared, by hooks.Event, reason string) {
 	r := h.o.Hooks.Fire(ctx, h.hookCall(hooks.PreToolUse, e.Call, a, e.Settings, e.Turn))
 	say.add(r)
