@@ -38,7 +38,7 @@ func newRoom(t *tree.Tree, p *patch.Patch, reverse bool) *room {
 // look is what the patch finds at an absolute path.
 func (r *room) look(t *tree.Tree, abs string) (*delta.Image, error) {
 	for dir := path.Dir(abs); dir != path.Dir(dir); dir = path.Dir(dir) {
-		if r.removed[dir] {
+		if st, err := os.Lstat(filepath.FromSlash(dir)); r.removed[dir] && (err != nil || !st.IsDir()) {
 			return nil, nil // a file or a link, so far
 		}
 	}
