@@ -11,7 +11,7 @@ func Pair(set Set) {
 			continue
 		}
 		j, ok := at[c.To]
-		if o := &set[j]; !ok || o.Pre != nil || o.Post == nil || o.From != "" {
+		if o := &set[j]; !ok || o.Post == nil || o.From != "" {
 			set[i].To = ""
 			continue
 		}

@@ -100,3 +100,27 @@ func TestNoFileIsLostByHalf(t *testing.T) {
 		}
 	})
 }
+
+// TestAFileThatMovedAwayTellsWhereTo, also when something else has its name then. One that was only copied does not.
+func TestAFileThatMovedAwayTellsWhereTo(t *testing.T) {
+	tr := tree{}
+	for _, name := range []string{"a", "b", "c"} {
+		tr[name] = delta.NewFile([]byte(name+"\n"), 0o644)
+	}
+	p, err := patch.Parse([]byte("diff --git a/a b/n\nrename from a\nrename to n\ndiff --git a/b b/a\nrename from b\nrename to a\n" +
+		"diff --git a/b b/b\nnew file mode 100644\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+new\n" +
+		"diff --git a/c b/d\ncopy from c\ncopy to d\ndiff --git a/c b/c\n--- a/c\n+++ b/c\n@@ -1 +1 @@\n-c\n+C\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, failed := p.PlanEach(tr.reader(nil))
+	var got []string
+	for _, c := range set {
+		got = append(got, fmt.Sprintf("%s from %q to %q", c.Path, c.From, c.To))
+	}
+	slices.Sort(got)
+	want := []string{`a from "b" to "n"`, `b from "" to "a"`, `c from "" to ""`, `d from "c" to ""`, `n from "a" to ""`}
+	if !slices.Equal(want, got) || len(failed) > 0 {
+		t.Errorf("%q %v", got, failed)
+	}
+}

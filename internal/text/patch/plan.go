@@ -202,11 +202,11 @@ func (pl *planner) set() delta.Set {
 			continue
 		}
 		c := delta.Change{Path: n.path, Pre: n.pre, Post: n.cur}
-		if n.cur != nil && n.from != n.path {
-			c.From = n.from
+		if src := pl.nodes[path.Clean(n.from)]; n.cur != nil && n.from != n.path && (src == nil || src.pre != nil) {
+			c.From = n.from // and not what the patch made and moved
 		}
-		if n.cur == nil && target[n.path] != "" {
-			c.To = target[n.path]
+		if to := target[n.path]; to != n.path && (n.cur == nil || n.gone) {
+			c.To = to
 		}
 		set = append(set, c)
 	}

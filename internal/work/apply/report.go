@@ -74,7 +74,9 @@ func NewReport(cwd string, r Result, dry bool, err error) Report {
 		if c.From != "" {
 			o.From = changes.Relative(cwd, c.From)
 			o.Operation = "moved"
-			if !slices.ContainsFunc(r.Changed, func(d delta.Change) bool { return d.Path == c.From && d.Post == nil }) {
+			if !slices.ContainsFunc(r.Changed, func(d delta.Change) bool {
+				return d.Path == c.From && (d.Post == nil || d.To == c.Path)
+			}) {
 				o.Operation = "copied"
 			}
 		}

@@ -105,7 +105,7 @@ func (w *blamer) entry(t *track, e *ledger.Entry) {
 	t.to = carry(t.text, post, t.to)
 	t.text = post
 	pre, path := c.Pre, t.path
-	if c.From != "" && c.Pre == nil && w.reader.Fault != BlameNoMoves {
+	if c.From != "" && w.reader.Fault != BlameNoMoves {
 		path = c.From
 		if j := slices.IndexFunc(e.Changes, func(o ledger.Change) bool { return o.Path == c.From }); j >= 0 {
 			pre = e.Changes[j].Pre

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/together"
 	"kerf/internal/work/changes/verdicts"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/ledger/known"
@@ -142,7 +142,7 @@ func (s pathSet) has(path string) bool { return len(s) == 0 || s[path] }
 // live returns the paths of e that were not taken back and that paths allow.
 func (b *book) live(e *ledger.Entry, paths []string) []string {
 	var live []string
-	wanted := wantedOf(e, paths)
+	wanted := b.wanted(e, paths)
 	for _, p := range b.scope(e.Seq) {
 		if !b.taken[atom{e.Seq, p}] && (below(p, paths) || wanted[p]) {
 			live = append(live, p)
@@ -226,48 +226,16 @@ func (b *book) seen(e *ledger.Entry, c Choice) []string {
 // doubtful reports whether it was not seen that the changes of e are Kerf's.
 func doubtful(e *ledger.Entry) bool { return e.Known() != ledger.Proven }
 
-// wantedOf adds to what paths name that without which it cannot be taken back: the
-// other half of a move, and what is below a path that was a directory, or became one.
-func wantedOf(e *ledger.Entry, paths []string) map[string]bool {
-	wanted := map[string]bool{}
+// wanted is what goes with what paths name.
+func (b *book) wanted(e *ledger.Entry, paths []string) map[string]bool {
 	if len(paths) == 0 {
-		return wanted
+		return nil
 	}
-	made, gone := present.Dirs(e)
-	some := func(p string) bool { return wanted[p] || below(p, paths) }
-	for before := -1; before < len(wanted); { // one of them may need another
-		before = len(wanted)
-		for _, c := range e.Changes {
-			if c.To != "" && (some(c.Path) || some(c.To)) {
-				wanted[c.Path], wanted[c.To] = true, true
-			}
-			if movedAside(e, c) && some(c.Path) {
-				wanted[c.From] = true
-			}
-			if made[c.Path] == nil && gone[c.Path] == nil {
-				continue
-			}
-			inside := []string{c.Path}
-			for _, o := range e.Changes {
-				if o.Path != c.Path && below(o.Path, []string{c.Path}) {
-					inside = append(inside, o.Path)
-				}
-			}
-			if slices.ContainsFunc(inside, some) {
-				for _, p := range inside {
-					wanted[p] = true
-				}
-			}
-		}
+	all := b.roots(e) // only they tell of all moves
+	if len(e.Undoes) > 0 {
+		all = append(all, e)
 	}
-	return wanted
-}
-
-// movedAside reports whether a command gave a file another name and put a new one in its place,
-// as for a backup: to take away that name alone would take what the file holds along.
-func movedAside(e *ledger.Entry, c ledger.Change) bool {
-	return e.Cause == ledger.CauseCommand && c.From != "" && c.Pre == nil &&
-		slices.ContainsFunc(e.Changes, func(o ledger.Change) bool { return o.Path == c.From && o.Post != nil })
+	return together.With(all, func(p string) bool { return below(p, paths) }, e.Cause == ledger.CauseUndo)
 }
 
 // undone reports whether all that e did was taken back.
@@ -322,11 +290,8 @@ func (b *book) follow(path string, seq int64, skip func(atom) bool) string {
 		if len(e.Undoes) > 0 || b.taken[atom{e.Seq, path}] {
 			continue
 		}
-		for _, c := range e.Changes {
-			if c.Path == path && c.Post == nil && c.To != "" && !skip(atom{e.Seq, path}) {
-				path = c.To
-				break
-			}
+		if to := together.Left(&e, path); to != "" && !skip(atom{e.Seq, path}) {
+			path = to
 		}
 	}
 	return path

@@ -44,6 +44,42 @@ func (w *inverter) fit() {
 	}
 }
 
+// hold leaves what is at a path there if it was to go to another one, and does not get there.
+func (w *inverter) hold() {
+	for again := true; again; {
+		again = false
+		for from, to := range w.carried {
+			src := w.state[from]
+			if src == nil || w.becomes(from).Same(src.was) || w.arrives(src.was, to) {
+				continue
+			}
+			again = true
+			outcome, why := Conflict, "what it holds does not get to "+Relative(w.reader.Base, to)
+			if f := w.files[to]; f != nil && f.Outcome == Missing {
+				outcome = Missing
+			}
+			if w.conflicts == settle.Ours {
+				src.is = src.was
+				w.files[from].Outcome, w.files[from].Note = Unchanged, why
+				continue
+			}
+			w.note(from, outcome, why)
+		}
+	}
+}
+
+// arrives reports whether a content gets to a path, or is there.
+func (w *inverter) arrives(img *delta.Image, to string) bool {
+	f, dst := w.files[to], w.state[to]
+	switch {
+	case f == nil, f.Outcome == Restored, f.Outcome == Unchanged && w.conflicts != settle.Ours:
+		return true
+	case dst == nil:
+		return false
+	}
+	return w.becomes(to).At().Sum == img.At().Sum || f.Outcome == Merged && !w.becomes(to).Same(dst.was)
+}
+
 // becomes is what a path of the picture will hold.
 func (w *inverter) becomes(p string) *delta.Image {
 	pl := w.state[p]

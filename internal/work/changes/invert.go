@@ -30,6 +30,7 @@ type inverter struct {
 	follows   bool // changes of a file that is gone are taken back where it may be
 	where     map[string]string
 	written   func() map[string]bool // see moved.Written
+	carried   map[string]string      // by path: where its content goes
 }
 
 // place is one path: what is there, and what it becomes.
@@ -40,7 +41,7 @@ type place struct {
 
 func newInverter(r Reader, b *book, look present.Look) *inverter {
 	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
-		files: map[string]*FilePlan{}, where: map[string]string{}, written: moved.Written(b.entries)}
+		files: map[string]*FilePlan{}, where: map[string]string{}, carried: map[string]string{}, written: moved.Written(b.entries)}
 }
 
 func (w *inverter) run(steps []step) {
@@ -114,6 +115,9 @@ func (w *inverter) back(s step) {
 	}
 	if at, pl, ok = w.moved(at, pl, s); !ok {
 		return
+	}
+	if s.carried {
+		w.carried[at] = s.from
 	}
 	next, outcome, note := w.rebase(at, s.post, s.pre, pl.is)
 	if to := w.where[at]; to != "" && outcome == Unchanged && w.conflicts != settle.Ours {
@@ -382,7 +386,9 @@ func (w *inverter) note(path, outcome, note string) {
 
 // result gives p what makes the picture true, and the outcomes, by path.
 func (w *inverter) result(p *Plan) {
+	w.hold()
 	w.fit()
+	w.hold()
 	for path, pl := range w.state {
 		f := w.files[path]
 		if f == nil || given(f) {
@@ -429,7 +435,7 @@ func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
 	if was.Same(is) {
 		return
 	}
-	c := delta.Change{Path: path, Pre: was, Post: is}
+	c := delta.Change{Path: path, Pre: was, Post: is, To: w.carried[path]}
 	if pl.move != "" && is == nil {
 		c.To = pl.move
 	}

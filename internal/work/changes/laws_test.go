@@ -188,6 +188,8 @@ func (w *world) change(kind string) delta.Set {
 			img = delta.NewFile(w.edited(img.Data, kind), img.Mode)
 		}
 		set = delta.Set{{Path: from, Pre: w.files[from], To: path}, {Path: path, Post: img, From: from}}
+	case what == 0 && len(have) > 0 && kind != "foreign":
+		set = w.over(have[w.draw(len(have))], path)
 	case what == 1 && now != nil && kind != "foreign":
 		set = delta.Set{{Path: path, Pre: now}}
 	case what == 2 && now != nil && now.Kind == delta.File:
@@ -202,12 +204,29 @@ func (w *world) change(kind string) delta.Set {
 	return set
 }
 
-// foreign are the words of others that are in files or are targets of links.
+// over moves a file to the place of another one. The other is gone then, or takes the name that became free;
+// that may also go to a new file.
+func (w *world) over(from, to string) delta.Set {
+	src, dst := w.files[from], w.files[to]
+	if from == to || src.Same(dst) {
+		return nil
+	}
+	set := delta.Set{{Path: from, Pre: src, To: to}, {Path: to, Pre: dst, Post: src, From: from}}
+	switch w.draw(3) {
+	case 0:
+		set[0].Post, set[0].From, set[1].To = dst, to, from
+	case 1:
+		set[0].Post = delta.NewFile([]byte(w.word("ours")+"\n"), 0o600)
+	}
+	return set
+}
+
+// foreign are the words of others, also those of the beginning, that are in files or are targets of links.
 func (w *world) foreign() map[string]bool {
 	words := map[string]bool{}
 	for _, i := range w.files {
 		for _, word := range strings.Fields(string(i.Data)) {
-			if strings.HasPrefix(word, "foreign") {
+			if !strings.HasPrefix(word, "ours") {
 				words[word] = true
 			}
 		}
@@ -249,6 +268,11 @@ func (w *world) kerf(cause string) string {
 		w.turn = 1
 	}
 	if set := w.change("ours"); len(set) > 0 {
+		for i, c := range set {
+			if c.Post != nil && cause == ledger.CauseCommand {
+				set[i].To = "" // only the other half tells
+			}
+		}
 		_ = w.commit(ledger.Entry{Session: "s", Turn: fmt.Sprintf("t%d", w.turn), Call: w.word("c"), Cause: cause,
 			Certainty: ledger.Proven}, set)
 	}
@@ -267,7 +291,7 @@ func (w *world) choice() Choice {
 	case 0:
 		c.Turn = fmt.Sprintf("t%d", 1+w.draw(max(w.turn, 1)))
 	case 1:
-		c.Paths = []string{"/w/a", "/w/d"}
+		c.Paths = [][]string{{"/w/a", "/w/d"}, {"/w/a"}, {"/w/b"}, {"/w/c"}}[w.draw(4)]
 	case 2:
 		c.ByCall = true
 	case 3:

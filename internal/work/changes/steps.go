@@ -5,6 +5,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/together"
 	"kerf/internal/work/ledger"
 )
 
@@ -13,8 +14,12 @@ import (
 func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
 	made, gone := present.Dirs(e)
 	var steps []step
+	carried := map[string]bool{}
+	for _, c := range e.Changes {
+		carried[c.Path] = together.Carried(e, c)
+	}
 	add := func(p string, pre, post *delta.Image, from, to string) {
-		steps = append(steps, step{p, pre, post, from, to, e.Seq, e.Seq, e.Exact})
+		steps = append(steps, step{p, pre, post, from, to, e.Seq, e.Seq, e.Exact, carried[p]})
 	}
 	above := map[string]bool{}
 	files := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"kerf/internal/text/order"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
+	"kerf/internal/work/changes/together"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 )
@@ -97,7 +98,7 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 	}
 	p := &Plan{Redo: c.Redo, Entries: entries, Left: left, paths: c.Paths}
 	if c.Redo && len(c.Paths) == 0 {
-		p.paths = onlyOf(entries)
+		p.paths = together.Only(entries)
 	}
 	for _, e := range entries {
 		for _, root := range b.roots(e) {
@@ -132,20 +133,6 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 		p.settle()
 	}
 	return p, nil
-}
-
-// onlyOf are the paths that undos were about, nil when one was about all of its changes.
-func onlyOf(undos []*ledger.Entry) []string {
-	var paths []string
-	for _, e := range undos {
-		if len(e.Only) == 0 {
-			return nil
-		}
-		for _, path := range e.Only {
-			paths = append(paths, string(path))
-		}
-	}
-	return paths
 }
 
 // sayUnseen adds to the files whose change nobody saw being made that others may have had
@@ -187,6 +174,7 @@ type step struct {
 	from, to  string
 	seq, last int64
 	exact     bool
+	carried   bool // what came from there is there no more
 }
 
 // steps are the changes to invert, oldest first, and p.only what they leave out.
@@ -205,7 +193,7 @@ func (p *Plan) steps(b *book, c Choice) []step {
 				p.only = append(p.only, ledger.Path(path))
 			}
 		}
-		wanted := wantedOf(e, c.Paths)
+		wanted := b.wanted(e, c.Paths)
 		found := stepsOfEntry(e, func(path string) bool {
 			if len(e.Undoes) > 0 {
 				return below(path, c.Paths) || wanted[path]
@@ -232,7 +220,7 @@ func joined(steps []step, always bool) []step {
 		if i, ok := at[s.path]; ok && (always || present.Same(out[i].post, s.pre)) {
 			have := &out[i]
 			if have.pre == nil && s.from == "" { // still what came from there
-				s.from = have.from
+				s.from, s.carried = have.from, have.carried
 			}
 			s.pre, s.seq = have.pre, have.seq
 			have.path = "" // replaced

@@ -196,10 +196,10 @@ func (c *collector) halves(set delta.Set) map[int]int {
 	from := map[int]int{}
 	for i, ch := range set {
 		t := c.names[ch.Path]
-		if t == nil || ch.Pre != nil || ch.Post == nil || ch.Post.Kind != delta.File {
+		if t == nil || ch.Post == nil || ch.Post.Kind != delta.File {
 			continue
 		}
-		if j, ok := gone[idOf(&t.now.Sig)]; ok {
+		if j, ok := gone[idOf(&t.now.Sig)]; ok && (ch.Pre == nil || t.file != (fileID{}) && t.file != idOf(&t.now.Sig)) {
 			from[i] = j
 		}
 	}

@@ -178,7 +178,7 @@ var commands = []struct{ line, want string }{
 	{"rm a", "proven a: 1 > -"},
 	{"rm a; printf 1 > a", ""},
 	{"mv a c", "proven a: 1 > -\nproven c: - > 1 from a"},
-	{"mv a b", "proven a: 1 > -\nproven b: 2 > 1"},
+	{"mv a b", "proven a: 1 > -\nproven b: 2 > 1 from a"},
 	{"mv a c; printf 9 > c", "proven a: 1 > -\nproven c: - > 9 from a"},
 	{"mv a c; rm c", "proven a: 1 > -"},
 	{"mv a c; mv c e", "proven a: 1 > -\nproven e: - > 1 from a"},

@@ -19,8 +19,9 @@ func Mark(set delta.Set) {
 	pairAlike(set)
 }
 
-// pair marks the halves of moves: a deleted file and a new one with the same
-// content. Of several, those of the same name go together first.
+// pair marks the halves of moves: a deleted file and another one that has its content now.
+// Of several, new ones of the same name go together first, and those that were there before last. A file
+// to whose name another one moved is as good as deleted, but only the other half tells then.
 func pair(set delta.Set) {
 	free := make(map[delta.Sum][]int)
 	for i, c := range set {
@@ -28,9 +29,10 @@ func pair(set delta.Set) {
 			free[c.Pre.Sum] = append(free[c.Pre.Sum], i)
 		}
 	}
+	again := false
 	match := func(i int, fits func(from string) bool) {
 		c := &set[i]
-		if c.Pre != nil || c.From != "" || c.Post.Kind != delta.File {
+		if c.From != "" || c.Post == nil || c.Post.Kind != delta.File || c.Pre.At().Sum == c.Post.Sum {
 			return
 		}
 		list := free[c.Post.Sum]
@@ -38,15 +40,29 @@ func pair(set delta.Set) {
 		if at < 0 {
 			return
 		}
-		c.From = set[list[at]].Path
-		set[list[at]].To = c.Path
+		from := &set[list[at]]
+		c.From = from.Path
+		if from.Post == nil {
+			from.To = c.Path
+		}
 		free[c.Post.Sum] = slices.Delete(list, at, at+1)
+		if c.Pre != nil && c.Pre.Kind == delta.File && c.Pre.Size > 0 {
+			free[c.Pre.Sum] = append(free[c.Pre.Sum], i)
+			again = true
+		}
 	}
-	for i := range set {
-		match(i, func(from string) bool { return path.Base(from) == path.Base(set[i].Path) })
-	}
-	for i := range set {
-		match(i, func(string) bool { return true })
+	made := func(i int) bool { return set[i].Pre == nil }
+	for again = true; again; {
+		again = false
+		for i := range set {
+			match(i, func(from string) bool { return made(i) && path.Base(from) == path.Base(set[i].Path) })
+		}
+		for i := range set {
+			match(i, func(string) bool { return made(i) })
+		}
+		for i := range set {
+			match(i, func(string) bool { return true })
+		}
 	}
 }
 

@@ -1,0 +1,94 @@
+// Package together tells which changes of files are taken back together: without one another, they could lose
+// what a file holds.
+package together
+
+import (
+	"slices"
+	"strings"
+
+	"kerf/internal/work/changes/present"
+	"kerf/internal/work/ledger"
+)
+
+// With returns what goes with the paths that are named, of changes that are taken back or, with redo, made again:
+// the other half of a move, and what is below a path that was a directory, or became one.
+func With(entries []*ledger.Entry, named func(path string) bool, redo bool) map[string]bool {
+	with := map[string]bool{}
+	some := func(p string) bool { return with[p] || named(p) }
+	for before := -1; before < len(with); { // one of them may need another
+		before = len(with)
+		for _, e := range entries {
+			add(with, e, some, redo)
+		}
+	}
+	return with
+}
+
+func add(with map[string]bool, e *ledger.Entry, some func(path string) bool, redo bool) {
+	made, gone := present.Dirs(e)
+	for _, c := range e.Changes {
+		if c.To != "" && (some(c.Path) || some(c.To)) {
+			with[c.Path], with[c.To] = true, true
+		}
+		if aside := movedAside(e, c); aside && !redo && some(c.Path) {
+			with[c.From] = true
+		} else if aside && redo && some(c.From) {
+			with[c.Path] = true
+		}
+		if made[c.Path] == nil && gone[c.Path] == nil {
+			continue
+		}
+		inside := []string{c.Path}
+		for _, o := range e.Changes {
+			if strings.HasPrefix(o.Path, c.Path+"/") {
+				inside = append(inside, o.Path)
+			}
+		}
+		if slices.ContainsFunc(inside, some) {
+			for _, p := range inside {
+				with[p] = true
+			}
+		}
+	}
+}
+
+// movedAside reports whether a command gave a file another name and put something else in its place,
+// as for a backup: to take back that name alone would take what the file holds along.
+func movedAside(e *ledger.Entry, c ledger.Change) bool {
+	return e.Cause == ledger.CauseCommand && c.From != "" &&
+		slices.ContainsFunc(e.Changes, func(o ledger.Change) bool { return o.Path == c.From && o.Post != nil })
+}
+
+// Carried reports whether the content that c of e put at its path is no longer at c.From since then.
+func Carried(e *ledger.Entry, c ledger.Change) bool {
+	return c.From != "" && slices.ContainsFunc(e.Changes, func(o ledger.Change) bool {
+		return o.Path == c.From && (o.To == c.Path || o.Post == nil || e.Cause == ledger.CauseCommand)
+	})
+}
+
+// Left is where e moved the file that was at path, or "".
+func Left(e *ledger.Entry, path string) string {
+	for _, c := range e.Changes {
+		if c.Path == path && c.To != "" {
+			return c.To
+		}
+		if c.From == path && movedAside(e, c) {
+			return c.Path
+		}
+	}
+	return ""
+}
+
+// Only are the paths that undos were about, nil when one was about all of its changes.
+func Only(undos []*ledger.Entry) []string {
+	var paths []string
+	for _, e := range undos {
+		if len(e.Only) == 0 {
+			return nil
+		}
+		for _, path := range e.Only {
+			paths = append(paths, string(path))
+		}
+	}
+	return paths
+}
