@@ -84,7 +84,7 @@ type Plan struct {
 func (p *Plan) Set() delta.Set {
 	var set delta.Set
 	for _, r := range p.Rows {
-		if (r.Outcome == Kept || r.Outcome == Merged || r.Outcome == Settled) && !r.Next.Pre.Same(r.Next.Post) {
+		if r.writes() {
 			set = append(set, r.Next)
 		}
 	}
@@ -136,7 +136,8 @@ type planner struct {
 	again map[string]bool         // what was kept before
 	// shone is what others made of a path before the try changed it, as the try saw it.
 	shone map[string][]*delta.Image
-	kept  *store.Store // the contents that the try's records have; nil is none
+	kept  *store.Store      // the contents that the try's records have; nil is none
+	moved map[string]string // by path, where the try moved it from
 }
 
 // Plan compares the try with the real tree, which ws has open, and its own records.
@@ -186,6 +187,7 @@ func (p *planner) records() error {
 		return err
 	}
 	p.plan.Session, p.plan.Turn = last(list)
+	p.moved = movesOf(list)
 	mine := map[string]bool{} // what the try changed
 	for _, e := range list {
 		outside := e.Cause == ledger.CauseOutside
@@ -477,6 +479,7 @@ func (p *planner) ignored(ctx context.Context, root string) error {
 	var ask []string
 	for _, r := range p.plan.Rows {
 		_, named := p.wanted(r.Path)
+		named = named || p.moved[r.Path] != ""
 		if was, known := p.base[r.Path]; r.Outcome == Kept && r.upper != "" && !named && (!known || was == nil) &&
 			pathname.Under(root, r.Path) {
 			ask = append(ask, r.Path)
@@ -522,6 +525,7 @@ func (p *planner) decide() error {
 	}
 	p.plan.Rows = rows
 	p.inTheWay(Conflict)
+	p.hold()
 	order.By(p.plan.Rows, func(a, b Row) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
