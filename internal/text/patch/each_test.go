@@ -124,3 +124,64 @@ func TestAFileThatMovedAwayTellsWhereTo(t *testing.T) {
 		t.Errorf("%q %v", got, failed)
 	}
 }
+
+// TestNoFileIsLostByHalfOfAnEnvelope is the same for files that move one after the other, each to a name that is
+// free by then.
+func TestNoFileIsLostByHalfOfAnEnvelope(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		names := []string{"a", "b", "c", "d"}
+		tr, at, free := tree{}, map[string]string{}, []string{"new", "q/r"}
+		for _, name := range names {
+			tr[name], at[name] = delta.NewFile([]byte(name+"\n"), 0o644), name
+		}
+		var text strings.Builder
+		text.WriteString("*** Begin Patch\n")
+		for range rapid.IntRange(1, 6).Draw(rt, "moves") {
+			name := rapid.SampledFrom(names).Draw(rt, "name")
+			if at[name] == "" {
+				continue
+			}
+			old, i := name, rapid.IntRange(0, len(free)-1).Draw(rt, "to")
+			if rapid.IntRange(0, 3).Draw(rt, "fails") == 0 {
+				old = "what is not there"
+			}
+			if rapid.IntRange(0, 4).Draw(rt, "anew") == 0 && free[i] != "new" && free[i] != "q/r" {
+				fmt.Fprintf(&text, "*** Add File: %s\n+made\n", free[i])
+				free[i] = "new" + free[i]
+				continue
+			}
+			fmt.Fprintf(&text, "*** Update File: %s\n*** Move to: %s\n@@\n-%s\n+%s\n", at[name], free[i], old, name)
+			at[name], free[i] = free[i], at[name]
+		}
+		p, err := patch.Parse([]byte(text.String() + "*** End Patch\n"))
+		if err != nil {
+			return // nothing in it
+		}
+		set, failed := p.PlanEach(tr.reader(nil))
+		where := map[string]string{}
+		for path, img := range tr.commit(t, set) {
+			where[strings.TrimSpace(string(img.Data))] = path
+		}
+		for _, name := range names {
+			if where[name] == "" {
+				rt.Fatalf("%s is lost: %v\n%s", name, failed, text.String())
+			}
+			if where[name] != at[name] && len(failed) == 0 {
+				rt.Fatalf("%s is at %s\n%s", name, where[name], text.String())
+			}
+		}
+	})
+}
+
+// TestNothingTakesThePlaceOfALinkThatStays, nor of what it leads to.
+func TestNothingTakesThePlaceOfALinkThatStays(t *testing.T) {
+	tr := tree{"f": delta.NewFile([]byte("f\n"), 0o644), "l": delta.NewSymlink("f"), "n": delta.NewFile([]byte("n\n"), 0o644)}
+	p, err := patch.Parse([]byte("*** Begin Patch\n*** Update File: l\n*** Move to: m\n@@\n-not there\n+x\n" +
+		"*** Update File: n\n*** Move to: l\n@@\n-n\n+N\n*** End Patch\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, failed := p.PlanEach(tr.reader(nil)); len(set) > 0 || len(failed) != 2 {
+		t.Errorf("%v %v", set.Paths(), failed)
+	}
+}

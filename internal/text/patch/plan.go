@@ -20,6 +20,7 @@ type node struct {
 	taken   bool         // in this mail another file's content was put here
 	gone    bool         // what it held was taken away, or something else put in its place
 	changed bool
+	kept    bool // it was to go, and could not
 }
 
 // planner keeps the state that the operations so far lead to.
@@ -56,8 +57,15 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 		}
 	}
 	for _, op := range ops {
-		if fail(op.path, pl.operation(op)) {
+		op.path = pl.spaced(op)
+		err := pl.taken(op)
+		if err == nil {
+			err = pl.operation(op)
+		}
+		if fail(op.path, err) {
 			return nil, failed
+		} else if err != nil {
+			pl.keep(op)
 		}
 	}
 	files := p.files
@@ -251,6 +259,40 @@ func (pl *planner) missing(name string) string {
 	return "there is no such file"
 }
 
+// spaced is the path of an operation, with the spaces around it if there is such a file.
+func (pl *planner) spaced(op operation) string {
+	if op.spaced != "" {
+		if n, err := pl.at(op.spaced); err == nil && n.cur != nil {
+			return op.spaced
+		}
+	}
+	return op.path
+}
+
+// keep notes a file that an operation could not take away.
+func (pl *planner) keep(op operation) {
+	if n, err := pl.at(op.path); err == nil && (op.kind == Deleted || op.to != "") {
+		n.kept = n.cur != nil
+	}
+}
+
+// taken reports a file that could not be taken away, and whose name the operation needs.
+func (pl *planner) taken(op operation) *unified.Error {
+	name := op.to
+	if op.kind == Added {
+		name = op.path
+	}
+	if name == "" || name == op.path && op.kind != Added {
+		return nil
+	}
+	for _, find := range []func(string) (*node, *unified.Error){pl.at, pl.follow} { // also of what a link leads to
+		if n, err := find(name); err == nil && n.kept && n.cur != nil {
+			return unified.Errorf(op.line, "%s could not be moved away or deleted, so nothing takes its place", name)
+		}
+	}
+	return nil
+}
+
 const newFileMode = 0o644
 
 // operation plans one file of an envelope.
@@ -260,11 +302,6 @@ func (pl *planner) operation(op operation) *unified.Error {
 			err.Line = op.line
 		}
 		return err
-	}
-	if op.spaced != "" {
-		if n, err := pl.at(op.spaced); err == nil && n.cur != nil {
-			op.path = op.spaced
-		}
 	}
 	switch op.kind {
 	case Added:
