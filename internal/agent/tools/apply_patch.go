@@ -76,6 +76,9 @@ func proposePatch(env tool.Env, m tool.Manner, text, dir string, bestEffort bool
 		if len(change.Set) == 0 && len(failed) > 0 {
 			return nil, change.Failures[0].Err
 		}
+		for _, f := range change.Failures {
+			f.Err.Message = strings.TrimSuffix(f.Err.Message, nothingWritten)
+		}
 	} else if change.Set, err = parsed.Plan(files.read); err != nil {
 		return nil, patchRefusal(err)
 	}
@@ -86,6 +89,8 @@ func proposePatch(env tool.Env, m tool.Manner, text, dir string, bestEffort bool
 	return files.propose(change, m)
 }
 
+const nothingWritten = "\nNothing was written."
+
 // patchRefusal is err in words for the model; faults of the machine stay.
 func patchRefusal(err error) error {
 	if e, ok := asRefusal(err); ok {
@@ -95,7 +100,7 @@ func patchRefusal(err error) error {
 	if !errors.As(err, &p) || p.Cause != nil {
 		return err
 	}
-	return tool.Refuse(tool.PatchFailed, "%v\nNothing was written.", p)
+	return tool.Refuse(tool.PatchFailed, "%v"+nothingWritten, p)
 }
 
 // patchFiles reads files for a patch and remembers where they are.

@@ -330,6 +330,22 @@ func TestEditCodeResults(t *testing.T) {
 	}
 }
 
+// TestAPatchByHalf tells that nothing was written only where that is so.
+func TestAPatchByHalf(t *testing.T) {
+	for _, one := range []bool{true, false} {
+		d := newDisk(map[string]string{"a": "1\n", "b": "2\n"})
+		text := "*** Begin Patch\n*** Update File: a\n@@\n-none\n+x\n"
+		if !one {
+			text += "*** Update File: b\n@@\n-2\n+two\n"
+		}
+		r := d.call(t, "apply_patch", args("input", text+"*** End Patch\n", "transactionMode", "best-effort"))
+		if r.Success || r.Error == nil || strings.Contains(r.Error.Message, "Nothing was written") != one ||
+			(d.text("b") == "2\n") != one {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // Whatever moved between the observation and the call, no line that someone else wrote is
 // lost unseen: it is in the file afterwards, or the call was refused and the file
 // is as it was.
