@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/patch"
+	"kerf/internal/text/patch/unified"
 )
 
 // TestEachFileForItself: a file where a new path needs a directory keeps only that path from being made, and
@@ -183,5 +184,59 @@ func TestNothingTakesThePlaceOfALinkThatStays(t *testing.T) {
 	}
 	if set, failed := p.PlanEach(tr.reader(nil)); len(set) > 0 || len(failed) != 2 {
 		t.Errorf("%v %v", set.Paths(), failed)
+	}
+}
+
+// TestWhatADiffDoesNotCallAMoveStays: without renames, a diff with whole ids tells as well that a content went
+// elsewhere, and where it does not get there, it stays. A file that only changed does not.
+func TestWhatADiffDoesNotCallAMoveStays(t *testing.T) {
+	id := func(text string) string {
+		if text == "" {
+			return strings.Repeat("0", 40)
+		}
+		return unified.BlobID([]byte(text+"\n"), 40)
+	}
+	var diff strings.Builder
+	for _, c := range [][3]string{{"n", "", "a"}, {"a", "a", "b"}, {"b", "b", ""}, {"k", "", "c"}, {"c", "c", "C"}} {
+		from, to := "a/"+c[0], "b/"+c[0]
+		fmt.Fprintf(&diff, "diff --git a/%[1]s b/%[1]s\n", c[0])
+		if c[1] == "" {
+			from = "/dev/null"
+			diff.WriteString("new file mode 100644\n")
+		}
+		if c[2] == "" {
+			to = "/dev/null"
+			diff.WriteString("deleted file mode 100644\n")
+		}
+		fmt.Fprintf(&diff, "index %s..%s\n--- %s\n+++ %s\n@@ -%d +%d @@\n", id(c[1]), id(c[2]), from, to, len(c[1]), len(c[2]))
+		if c[1] != "" {
+			diff.WriteString("-" + c[1] + "\n")
+		}
+		if c[2] != "" {
+			diff.WriteString("+" + c[2] + "\n")
+		}
+	}
+	text := strings.NewReplacer("-0 +1", "-0,0 +1", "-1 +0", "-1 +0,0").Replace(diff.String())
+	tr := tree{}
+	for _, name := range []string{"a", "b", "c"} {
+		tr[name] = delta.NewFile([]byte(name+"\n"), 0o644)
+	}
+	p, err := patch.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, failed := p.PlanEach(tr.reader(nil)); len(set) != 5 || len(failed) > 0 {
+		t.Errorf("%v %v\n%s", set.Paths(), failed, text)
+	}
+	tr["n"] = delta.NewFile([]byte("theirs\n"), 0o644)
+	tr["k"] = tr["n"]
+	set, failed := p.PlanEach(tr.reader(nil))
+	var left []string
+	for _, f := range failed {
+		left = append(left, f.Path)
+	}
+	slices.Sort(left)
+	if paths := set.Paths(); !slices.Equal(paths, []string{"c"}) || !slices.Equal(left, []string{"a", "b", "k", "n"}) {
+		t.Errorf("%v %v", paths, failed)
 	}
 }

@@ -68,7 +68,7 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 			pl.keep(op)
 		}
 	}
-	files := p.files
+	files, lost := p.files, []*unified.File(nil)
 	if o.Reverse {
 		files = unified.Reversed(files)
 	}
@@ -81,8 +81,10 @@ func (p *Patch) plan(read Read, o PlanOptions, first bool) (delta.Set, []FileErr
 			return nil, failed
 		} else if err != nil {
 			pl.stays(f, fail)
+			lost = append(lost, f)
 		}
 	}
+	pl.stayWith(lost, files, fail)
 	for {
 		set, blocked := pl.set(), false
 		for _, c := range set {
@@ -113,6 +115,34 @@ func (pl *planner) stays(f *unified.File, fail func(string, *unified.Error) bool
 	delete(pl.gone, key)
 	if n := pl.nodes[key]; n != nil && n.taken {
 		pl.replaced(n, newName, fail)
+	}
+}
+
+// stayWith lets files be where they were whose content was to be in one that failed: moves that the diff does not
+// call so. It needs the whole ids of contents.
+func (pl *planner) stayWith(lost []*unified.File, files []unified.File, fail func(string, *unified.Error) bool) {
+	from := map[string]bool{}
+	for _, f := range files {
+		from[f.OldID] = true
+	}
+	for i := 0; i < len(lost); i++ { // it grows
+		to := lost[i]
+		for j := range files {
+			f := &files[j]
+			if f == to || f.OldID != to.NewID || !unified.FullID(f.OldID) || f.NewID == f.OldID || !f.Remove && !from[f.NewID] {
+				continue
+			}
+			oldName, _, err := pl.names(f)
+			toOld, toNew, _ := pl.names(to)
+			n := pl.nodes[path.Clean(oldName)]
+			if err != nil || n == nil || n.pre == nil || n.pre.Size == 0 || n.pre.Same(n.cur) {
+				continue
+			}
+			fail(oldName, &unified.Error{Path: oldName, Message: fmt.Sprintf("its content could not get to %s, so it was left as it is",
+				cmp.Or(toNew, toOld))})
+			pl.leave(n, fail)
+			lost = append(lost, f)
+		}
 	}
 }
 
