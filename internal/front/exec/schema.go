@@ -28,15 +28,27 @@ func Schema() *jsonschema.Schema {
 			lineOf("error", "message", text()), withUndo(lineOf("turn.completed", "usage", usage)),
 			withUndo(lineOf("turn.failed", "error", failure)),
 		},
-		Defs: map[string]*jsonschema.Schema{"item": {OneOf: []*jsonschema.Schema{
-			itemOf[textItem]("agent_message"), itemOf[textItem]("reasoning"), itemOf[textItem]("plan"),
-			itemOf[searchItem]("web_search"),
-			itemOf[errorItem]("error"), itemOf[commandItem]("command_execution", protocol.Declined),
-			itemOf[fileItem]("file_change"),
-			itemOf[toolItem]("mcp_tool_call"), itemOf[collabItem]("collab_tool_call"),
-			itemOf[reviewItem]("review"), itemOf[todoItem]("todo_list"),
-		}}},
+		Defs: map[string]*jsonschema.Schema{"item": items()},
 	}
+}
+
+// items is any of the items.
+func items() *jsonschema.Schema {
+	s := &jsonschema.Schema{}
+	for _, item := range []struct {
+		kind string
+		of   reflect.Type
+	}{
+		{"agent_message", reflect.TypeFor[textItem]()}, {"reasoning", reflect.TypeFor[textItem]()},
+		{"plan", reflect.TypeFor[textItem]()}, {"web_search", reflect.TypeFor[searchItem]()},
+		{"error", reflect.TypeFor[errorItem]()}, {"command_execution", reflect.TypeFor[commandItem]()},
+		{"file_change", reflect.TypeFor[fileItem]()}, {"mcp_tool_call", reflect.TypeFor[toolItem]()},
+		{"collab_tool_call", reflect.TypeFor[collabItem]()}, {"review", reflect.TypeFor[reviewItem]()},
+		{"todo_list", reflect.TypeFor[todoItem]()},
+	} {
+		s.OneOf = append(s.OneOf, itemOf(item.kind, item.of))
+	}
+	return s
 }
 
 // lineOf is a line of a type with one field of its own, or none.
@@ -56,17 +68,15 @@ func withUndo(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// itemOf is an item of a type; more are the states it has beyond the usual ones.
-func itemOf[T any](kind string, more ...protocol.Status) *jsonschema.Schema {
-	return itemSchema(inferred(reflect.TypeFor[T]()), kind, more)
-}
-
-func itemSchema(s *jsonschema.Schema, kind string, more []protocol.Status) *jsonschema.Schema {
+// itemOf is an item of a type.
+func itemOf(kind string, of reflect.Type) *jsonschema.Schema {
+	s := inferred(of)
 	s.Title = kind
 	s.Properties["type"] = &jsonschema.Schema{Const: jsonschema.Ptr[any](kind)}
 	if status := s.Properties["status"]; status != nil {
-		for _, word := range append([]protocol.Status{protocol.InProgress, protocol.Completed, protocol.Failed}, more...) {
-			status.Enum = append(status.Enum, string(word))
+		status.Enum = []any{string(protocol.InProgress), string(protocol.Completed), string(protocol.Failed)}
+		if of == reflect.TypeFor[commandItem]() {
+			status.Enum = append(status.Enum, string(protocol.Declined))
 		}
 	}
 	if changes := s.Properties["changes"]; changes != nil {
