@@ -55,13 +55,11 @@ func (w *inverter) hold() {
 			}
 			again = true
 			outcome, why := Conflict, "what it holds does not get to "+Relative(w.reader.Base, to)
-			if f := w.files[to]; f != nil && f.Outcome == Missing {
+			if f := w.files[to]; w.conflicts == settle.Ours {
+				src.is, outcome = src.was, Unchanged
+				w.files[from].Outcome = "" // in any case
+			} else if f != nil && f.Outcome == Missing {
 				outcome = Missing
-			}
-			if w.conflicts == settle.Ours {
-				src.is = src.was
-				w.files[from].Outcome, w.files[from].Note = Unchanged, why
-				continue
 			}
 			w.note(from, outcome, why)
 		}
@@ -72,6 +70,9 @@ func (w *inverter) hold() {
 func (w *inverter) arrives(img *delta.Image, to string) bool {
 	f, dst := w.files[to], w.state[to]
 	switch {
+	case f == nil && w.stay(to):
+		now, err := w.look.At(to)
+		return err == nil && now.At().Sum == img.At().Sum
 	case f == nil, f.Outcome == Restored, f.Outcome == Unchanged && w.conflicts != settle.Ours:
 		return true
 	case dst == nil:

@@ -31,6 +31,7 @@ type inverter struct {
 	where     map[string]string
 	written   func() map[string]bool // see moved.Written
 	carried   map[string]string      // by path: where its content goes
+	stay      func(path string) bool // what is there is left alone
 }
 
 // place is one path: what is there, and what it becomes.

@@ -193,3 +193,37 @@ func TestAnEditIsTakenBackWhereTheFileIs(t *testing.T) {
 		}
 	})
 }
+
+// TestABackupOfWhatIsLeftStays: a command moved a file aside, and nobody saw who changed what is in its place. That
+// stays when the turn is undone, so the name aside does, too, unless what it holds is there as well.
+func TestABackupOfWhatIsLeftStays(t *testing.T) {
+	for now, stays := range map[string]bool{"patched\n": true, "1\nof the user\n": false} {
+		w := shuffled(func(name string) string { return name })
+		clear(w.files)
+		held := w.keep(delta.NewFile([]byte("1\nof the user\n"), 0o644))
+		place := w.keep(delta.NewFile([]byte(now), 0o644))
+		w.files["/w/f"] = held
+		e := ledger.Entry{Session: "s", Turn: "t", Call: "c", Cause: ledger.CauseCommand, Certainty: ledger.Proven}
+		other := w.keep(delta.NewFile([]byte("other\n"), 0o644))
+		if err := w.commit(e, delta.Set{{Path: "/w/f.orig", Post: held, From: "/w/f"}, {Path: "/w/other", Post: other}}); err != nil {
+			t.Fatal(err)
+		}
+		e.Certainty = ledger.Unproven
+		if err := w.commit(e, delta.Set{{Path: "/w/f", Pre: held, Post: place}}); err != nil && stays {
+			t.Fatal(err)
+		}
+		for _, how := range []settle.Way{"", settle.Skip, settle.Ours, settle.Merge} {
+			p, err := w.reader().plan(newBook(w.entries), Choice{Turn: "t", Conflicts: how}, w.look())
+			if err != nil {
+				t.Fatal(err)
+			}
+			removed := false
+			for _, c := range p.Set {
+				removed = removed || c.Path == "/w/f.orig" && c.Post == nil
+			}
+			if removed == stays {
+				t.Errorf("%q, settled by %q: the backup is removed: %v; %+v", now, how, removed, p.Files)
+			}
+		}
+	}
+}

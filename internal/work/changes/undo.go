@@ -117,8 +117,10 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 	w := newInverter(r, b, look)
 	w.conflicts, w.follows = c.Conflicts, c.Follow
 	steps := p.steps(b, c)
-	for _, s := range steps {
+	w.stay = func(path string) bool { return slices.ContainsFunc(left, func(l Left) bool { return l.Path == path }) }
+	for i, s := range steps {
 		w.selected[atom{s.seq, s.path}] = true
+		steps[i].carried = s.carried || w.stay(s.from)
 	}
 	w.run(joined(steps, r.Fault == JoinAll))
 	w.result(p)
