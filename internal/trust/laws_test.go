@@ -333,18 +333,19 @@ func (e *evidence) late(turn int, path string) bool {
 	return false
 }
 
-// shared reports whether several commands that ran on may have written a path at the same time, so that it is not
-// known which wrote what.
+// shared reports whether a command that ran on may have written a path at the same time as another one, so that
+// it is not known which wrote what.
 func (e *evidence) shared(path string) bool {
-	n := 0
+	goesOn := false
 	for _, calls := range e.turns {
 		for _, c := range calls {
-			if c.trait&later != 0 && c.may(path) {
-				n++
+			if c.may(path) && goesOn {
+				return true
 			}
+			goesOn = goesOn || c.may(path) && c.trait&later != 0
 		}
 	}
-	return n > 1
+	return false
 }
 
 // listedIsReal says, where there was no writer, that the log names what changed, with
