@@ -26,6 +26,7 @@ func madeWhileMoved(t *testing.T, do string) {
 	other := map[string]string{"rename": "q", "exchange": "e"}[do]
 	s := newStage(t)
 	defer onOneProcessor(t)()
+	all := 0 // in one round, on a busy machine, no directory may be there when something is made
 	for round := range rounds {
 		s.set()
 		before := snap(s, s.root)
@@ -36,7 +37,7 @@ func madeWhileMoved(t *testing.T, do string) {
 				makes = append(makes, deed{Do: "exclusive", A: fmt.Sprint(in, "/new", i, in), Text: "K"})
 			}
 		}
-		x, cmd, out := s.begin(play{Lists: [][]deed{moves, makes}})
+		x, cmd, _ := s.begin(play{Lists: [][]deed{moves, makes}})
 		_ = cmd.Wait()
 		r := s.end(x)
 		list := told([]witness.Report{r}) + "\n" + strings.ReplaceAll(strings.Join(r.Unsure(), "\n"), " (", ": (")
@@ -50,12 +51,13 @@ func madeWhileMoved(t *testing.T, do string) {
 				t.Logf("%s is not told of", name)
 			}
 		}
-		if made == 0 {
-			t.Fatalf("round %d: nothing was made: %s", round, out)
-		}
+		all += made
 		if missed > 0 {
 			t.Fatalf("round %d: %d of %d files are not told of; notes: %v", round, missed, made, r.Unsure())
 		}
+	}
+	if all == 0 {
+		t.Fatal("nothing was made")
 	}
 }
 
