@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -118,14 +119,14 @@ func TestASessionDoesOneThingAtATime(t *testing.T) {
 func TestManyQuestionsOfOneTurnComeOneAfterTheOther(t *testing.T) {
 	s := serve(t, sessionless, byHand())
 	const more = 3
-	asked := make(chan struct{})
+	asked := make(chan *session, 1)
 	s.sessions.play = func(s *session, op protocol.Op) error {
 		if _, ok := op.(protocol.UserInput); ok {
 			for n := range questionLimit + 1 + more { // one is taken while the others wait, or not yet
 				s.tell(protocol.ApprovalRequested{Approval: protocol.Approval{ID: protocol.ApprovalID(fmt.Sprint(n)), Reason: fmt.Sprint("question ", n),
 					Command: &protocol.CommandApproval{Command: "make"}}})
 			}
-			close(asked)
+			asked <- s
 			return nil
 		}
 		denied, allowed := 0, 0
@@ -145,7 +146,9 @@ func TestManyQuestionsOfOneTurnComeOneAfterTheOther(t *testing.T) {
 		return nil
 	}
 	r := s.answer("kerf", map[string]any{"prompt": "x"}, "", nil)
-	<-asked // else one could be answered before the last was asked
+	for turn := <-asked; len(turn.took()) < 1+more; { // else one could be answered before the last was asked
+		runtime.Gosched()
+	}
 	last := -1
 	for len(r.InputRequests) > 0 {
 		n, q := 0, r.InputRequests[askedApproval].(*mcp.ElicitParams)
