@@ -14,10 +14,7 @@ import (
 func stepsOfEntry(e *ledger.Entry, take func(path string) bool) []step {
 	made, gone := present.Dirs(e)
 	var steps []step
-	carried := map[string]bool{}
-	for _, c := range e.Changes {
-		carried[c.Path] = together.Carried(e, c)
-	}
+	carried := together.Carried(e)
 	add := func(p string, pre, post *delta.Image, from, to string) {
 		steps = append(steps, step{p, pre, post, from, to, e.Seq, e.Seq, e.Exact, carried[p]})
 	}

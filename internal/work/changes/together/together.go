@@ -26,11 +26,12 @@ func With(entries []*ledger.Entry, named func(path string) bool, redo bool) map[
 
 func add(with map[string]bool, e *ledger.Entry, some func(path string) bool, redo bool) {
 	made, gone := present.Dirs(e)
+	at := byPath(e)
 	for _, c := range e.Changes {
 		if c.To != "" && (some(c.Path) || some(c.To)) {
 			with[c.Path], with[c.To] = true, true
 		}
-		if aside := movedAside(e, c); aside && !redo && some(c.Path) {
+		if aside := movedAside(e, c, at[c.From]); aside && !redo && some(c.Path) {
 			with[c.From] = true
 		} else if aside && redo && some(c.From) {
 			with[c.Path] = true
@@ -52,27 +53,43 @@ func add(with map[string]bool, e *ledger.Entry, some func(path string) bool, red
 	}
 }
 
-// movedAside reports whether a command gave a file another name and put something else in its place,
-// as for a backup: to take back that name alone would take what the file holds along.
-func movedAside(e *ledger.Entry, c ledger.Change) bool {
-	return e.Cause == ledger.CauseCommand && c.From != "" &&
-		slices.ContainsFunc(e.Changes, func(o ledger.Change) bool { return o.Path == c.From && o.Post != nil })
+// byPath finds the changes of an entry.
+func byPath(e *ledger.Entry) map[string]*ledger.Change {
+	at := make(map[string]*ledger.Change, len(e.Changes))
+	for i := range e.Changes {
+		at[e.Changes[i].Path] = &e.Changes[i]
+	}
+	return at
 }
 
-// Carried reports whether the content that c of e put at its path is no longer at c.From since then.
-func Carried(e *ledger.Entry, c ledger.Change) bool {
-	return c.From != "" && slices.ContainsFunc(e.Changes, func(o ledger.Change) bool {
-		return o.Path == c.From && (o.To == c.Path || o.Post == nil || e.Cause == ledger.CauseCommand)
-	})
+// movedAside reports whether a command gave a file another name and put something else in its place, which is what
+// it did there, as for a backup: to take back that name alone would take what the file holds along.
+func movedAside(e *ledger.Entry, c ledger.Change, there *ledger.Change) bool {
+	return e.Cause == ledger.CauseCommand && c.From != "" && there != nil && there.Post != nil
+}
+
+// Carried are the paths whose content e put there, and that is no longer where it came from since then.
+func Carried(e *ledger.Entry) map[string]bool {
+	at, carried := byPath(e), map[string]bool{}
+	for _, c := range e.Changes {
+		if o := at[c.From]; c.From != "" && o != nil && (o.To == c.Path || o.Post == nil || e.Cause == ledger.CauseCommand) {
+			carried[c.Path] = true
+		}
+	}
+	return carried
 }
 
 // Left is where e moved the file that was at path, or "".
 func Left(e *ledger.Entry, path string) string {
+	i := slices.IndexFunc(e.Changes, func(c ledger.Change) bool { return c.Path == path })
+	if i < 0 {
+		return ""
+	}
+	if to := e.Changes[i].To; to != "" {
+		return to
+	}
 	for _, c := range e.Changes {
-		if c.Path == path && c.To != "" {
-			return c.To
-		}
-		if c.From == path && movedAside(e, c) {
+		if c.From == path && movedAside(e, c, &e.Changes[i]) {
 			return c.Path
 		}
 	}
