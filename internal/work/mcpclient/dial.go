@@ -96,9 +96,10 @@ func (c *connection) tryProgram(ctx context.Context, old bool) (s *mcp.ClientSes
 	session, err := c.client().Connect(ctx,
 		&mcp.IOTransport{Reader: between, Writer: between, MaxLineLength: frameLimit + 1}, options)
 	if err == nil {
-		return session, p.end, false, nil
+		stream := c.stream
+		return session, func() string { return p.end(stream.over()) }, false, nil
 	}
-	words, cause := p.end(), c.stream.ended()
+	words, cause := p.end(c.stream.over()), c.stream.ended()
 	switch {
 	case cause != nil:
 		err = cause

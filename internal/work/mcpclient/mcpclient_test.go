@@ -44,6 +44,11 @@ func fixture(mode string) {
 		fmt.Fprint(os.Stderr, strings.Repeat("loading a part\n", 100), "license expired\n")
 		_ = os.Stdout.Close()
 		time.Sleep(time.Hour)
+	case "slow":
+		fmt.Fprintln(os.Stderr, "license expired")
+		_ = os.Stdout.Close()
+		time.Sleep(600 * time.Millisecond)
+		os.Exit(1)
 	case "later":
 		go func() {
 			time.Sleep(300 * time.Millisecond)
@@ -318,7 +323,7 @@ func TestOlderServersAreSpokenTo(t *testing.T) {
 
 func TestServersAreToldWithTheirLastWords(t *testing.T) {
 	for mode, want := range map[string]string{"license": "license expired", "later": "it ended with exit code 1: license expired",
-		"lists": "it ended with exit code 1: license expired",
+		"lists": "it ended with exit code 1: license expired", "slow": "it ended with exit code 1: license expired",
 		"crash": "it ended with exit code 3: the port is taken"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

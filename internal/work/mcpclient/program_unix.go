@@ -48,10 +48,15 @@ func start(s Server) (*running, error) {
 
 // end closes the streams, gives the program a moment to leave by itself, kills what is
 // left of its tree, and returns how it ended and the last it said. Of a program that did
-// not end by itself only its words are told.
-func (r *running) end() string {
+// not end by itself only its words are told. One that is leaving, for it has closed its
+// output, gets longer.
+func (r *running) end(leaving bool) string {
 	_ = r.in.Close()
-	itself := r.p.Wait(200 * time.Millisecond)
+	moment := 200 * time.Millisecond
+	if leaving {
+		moment = 2 * time.Second
+	}
+	itself := r.p.Wait(moment)
 	if !itself {
 		r.p.Kill()
 	}

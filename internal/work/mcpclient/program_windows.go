@@ -37,7 +37,7 @@ func start(s Server) (*running, error) {
 }
 
 // end ends the program and returns the last it said.
-func (r *running) end() string {
+func (r *running) end(bool) string {
 	_ = r.in.Close()
 	_ = r.cmd.Process.Kill()
 	err := r.cmd.Wait()

@@ -74,6 +74,13 @@ func (m *messages) line() ([]byte, error) {
 // Close closes what is read from.
 func (m *messages) Close() error { return m.under.Close() }
 
+// over reports whether the program has closed its output.
+func (m *messages) over() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return errors.Is(m.cause, io.EOF)
+}
+
 // ended is why there is nothing more to read, nil for an ordinary end.
 func (m *messages) ended() error {
 	m.mu.Lock()
