@@ -119,7 +119,7 @@ func (h history) run(base, kerf, dir string) (e *evidence, err error) {
 	}
 	if _, list, ok := strings.Cut(r.err, "not whole: the diff leaves out "); ok {
 		for l := range strings.Lines(list) {
-			path, _, _ := strings.Cut(strings.TrimSpace(l), " (what it held ")
+			path, _, _ := strings.Cut(strings.TrimSpace(l), " (")
 			e.left[e.short(name(path))] = true
 		}
 	}
@@ -304,6 +304,16 @@ type section struct {
 	text  string
 }
 
+// holdsNew reports whether the file, before the change, held what the writer wrote since it was as old.
+func (s section) holdsNew(old string) bool {
+	for l := range strings.Lines(s.text) {
+		if t := token.FindString(l); t != "" && (l[0] == '-' || l[0] == ' ') && !strings.Contains(old, t) {
+			return true
+		}
+	}
+	return false
+}
+
 // sections takes a git diff apart.
 func sections(diff string) []section {
 	var list []section
@@ -351,12 +361,10 @@ func (e *evidence) rebuild(p *place) error {
 	list := sections(e.diff)
 	fits := func(s section) bool {
 		a, b := s.paths[0], s.paths[1]
-		_, there := base[a]
 		// What is left out in part need not fit what was there before the turn.
 		last := len(e.turns) - 1
 		left := e.left[a] || e.left[b] || e.late(last, a) || e.late(last, b)
-		made := strings.Contains(s.text, "\ndeleted file") && !there && token.MatchString(s.text) // by the writer in this turn
-		return !touched(a) && !touched(b) && !holds(a) && !holds(b) && !inTheWay(a) && !inTheWay(b) && !made && !left
+		return !touched(a) && !touched(b) && !holds(a) && !holds(b) && !inTheWay(a) && !inTheWay(b) && !s.holdsNew(base[a].data) && !left
 	}
 	for range 2 { // of a move that is left out, what was moved away stays in the way
 		for _, s := range list { // by their paths: what is above comes first

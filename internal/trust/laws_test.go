@@ -50,7 +50,8 @@ func (e *evidence) touched() func(string) bool {
 		}
 	}
 	return func(path string) bool {
-		return names[path] || slices.ContainsFunc(moved, func(m string) bool { return below(path, m) })
+		// The file beside, of an edit that came to nothing, is in no deed.
+		return names[path] || len(e.deeds) > 0 && strings.HasSuffix(path, ".swp") || slices.ContainsFunc(moved, func(m string) bool { return below(path, m) })
 	}
 }
 
@@ -243,7 +244,7 @@ func comesBack(e *evidence) []string {
 			continue
 		}
 		for _, p := range differ(e.began[0], u.tree) {
-			if touched(p) || e.holdsOthers(p, touched, u.tree) {
+			if touched(p) || e.holdsOthers(p, touched, u.tree) || e.lostTo(p) {
 				continue
 			}
 			if u.tree[p].kind == fs.ModeNamedPipe {
@@ -253,6 +254,14 @@ func comesBack(e *evidence) []string {
 		}
 	}
 	return faults
+}
+
+// lostTo reports whether the log says that a path went to where the writer took it away, in an entry of nothing else:
+// no undo is asked for that.
+func (e *evidence) lostTo(path string) bool {
+	return len(e.deeds) > 0 && slices.ContainsFunc(e.entries, func(c entry) bool {
+		return len(c.Changes) == 0 && strings.Contains(c.Note, e.dir+"/"+path+" (")
+	})
 }
 
 // alsoMoved is touched for both names of what a command moved: the writer's edits of the
