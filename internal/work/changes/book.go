@@ -176,15 +176,13 @@ func (b *book) asked(e *ledger.Entry, c Choice) []string {
 	if doubtful(e) || len(e.Undoes) > 0 || b.fault == TakeUnseen {
 		return live
 	}
+	halves := map[string]bool{}
 	for _, ch := range e.Changes {
-		if ch.From == "" && ch.To == "" || !slices.Contains(live, ch.Path) {
-			continue
-		}
-		if b.torn(e, ch, c) {
-			live = slices.DeleteFunc(live, func(p string) bool { return p == ch.Path })
+		if (ch.From != "" || ch.To != "") && b.torn(e, ch, c) {
+			halves[ch.Path] = true
 		}
 	}
-	return live
+	return slices.DeleteFunc(live, func(p string) bool { return halves[p] })
 }
 
 // torn reports whether the other half of a move of e, which is not doubtful, is in a doubtful

@@ -88,9 +88,9 @@ func (b *book) choose(c Choice) (entries []*ledger.Entry, left []Left, err error
 		return nil, nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e *ledger.Entry) bool {
-		asked := b.asked(e, c)
+		asked := setOf(b.asked(e, c))
 		for _, p := range b.live(e, c.Paths) {
-			if !slices.Contains(asked, p) {
+			if !asked[p] {
 				left = append(left, Left{Path: p, Entry: e.Seq})
 			}
 		}

@@ -144,10 +144,10 @@ func (p *Plan) sayUnseen(b *book, c Choice) {
 		if !doubtful(e) || len(e.Undoes) > 0 {
 			continue
 		}
-		asked := b.asked(e, c)
+		asked := setOf(b.asked(e, c))
 		for i, f := range p.Files {
 			written := f.Outcome == Restored || f.Outcome == Merged
-			if written && slices.Contains(asked, f.Path) && !strings.Contains(f.Note, Unseen) {
+			if written && asked[f.Path] && !strings.Contains(f.Note, Unseen) {
 				p.Files[i].Note = strings.TrimPrefix(f.Note+"; "+Unseen, "; ")
 			}
 		}
