@@ -202,7 +202,7 @@ func TestSchemaTakesWhatLoadTakes(t *testing.T) {
 			rt.Fatalf("%v\n%s", err, text)
 		}
 	})
-	if taken < 5 {
+	if taken == 0 { // about one in ten is
 		t.Errorf("only %d of the configurations were taken", taken)
 	}
 }
