@@ -351,7 +351,7 @@ func (x *Watch) End(use func(Report) bool) error {
 	seen := message.Message{Op: message.Seen, ID: x.id, Ended: true}
 	if rerr := x.read(); rerr != nil {
 		_, _ = x.w.request(seen)
-		if errors.Is(rerr, os.ErrNotExist) {
+		if errors.Is(rerr, os.ErrNotExist) && !a.Begun {
 			return err // it touched nothing
 		}
 		return errors.Join(err, rerr)

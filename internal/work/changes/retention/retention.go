@@ -13,11 +13,12 @@ import (
 type Policy struct {
 	PerFile int           // versions of a file that are kept beyond Least
 	Least   time.Duration // younger entries keep all
-	Most    time.Duration // older ones keep nothing, except for the last turn
+	Most    time.Duration // older ones keep nothing, except for the last turn and its undo
 }
 
 // retained returns the contents that a ledger keeps. Those that may not even go
-// when there is no room are true: what is younger than Least, and the last turn.
+// when there is no room are true: what is younger than Least, the last turn that changed
+// something, and what was taken back or brought back since.
 func (p Policy) retained(l *ledger.Ledger, now time.Time) (map[delta.Sum]bool, error) {
 	kept := map[delta.Sum]bool{}
 	versions := map[string]int{}
@@ -26,11 +27,12 @@ func (p Policy) retained(l *ledger.Ledger, now time.Time) (map[delta.Sum]bool, e
 		if err != nil {
 			return nil, err
 		}
-		if last == nil && (e.Cause == ledger.CauseTool || e.Cause == ledger.CauseCommand) {
+		if last == nil && len(e.Changes) > 0 && (e.Cause == ledger.CauseTool || e.Cause == ledger.CauseCommand) {
 			last = &e
 		}
 		age := now.Sub(e.Time)
-		firm := age <= p.Least || last != nil && e.Session == last.Session && e.Turn == last.Turn
+		firm := age <= p.Least || last == nil && len(e.Undoes) > 0 ||
+			last != nil && e.Session == last.Session && e.Turn == last.Turn
 		for _, c := range e.Changes {
 			versions[c.Path]++
 			if !firm && (age > p.Most || versions[c.Path] > p.PerFile) {
