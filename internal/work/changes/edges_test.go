@@ -208,6 +208,42 @@ func TestAMoveInThePlaceOfADirectory(t *testing.T) {
 	}
 }
 
+// TestADirectoryComesBackWhereItWas: a file took its place, and was moved on since, by a turn or by somebody else.
+func TestADirectoryComesBackWhereItWas(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		for _, by := range []string{"turn", "somebody"} {
+			d := newDisk(t, 1)
+			must(t, os.Mkdir(d.path("place"), 0o700))
+			text := strings.Repeat("a line of its own\n", 9)
+			if moved {
+				d.write(t, "a", text)
+			}
+			d.ran(t, "t0", ledger.Proven)
+			before := d.picture(t)
+			must(t, os.Remove(d.path("place")))
+			if moved {
+				must(t, os.Rename(d.path("a"), d.path("place")))
+			} else {
+				d.write(t, "place", text)
+			}
+			d.ran(t, "t1", ledger.Proven)
+			must(t, os.Rename(d.path("place"), d.path("further")))
+			if by == "turn" {
+				d.ran(t, "t2", ledger.Proven)
+			}
+			for range 2 {
+				report, err := d.reader().Undo(t.Context(), d.work, changes.Choice{Session: "s", Turn: "t1", Follow: true}, changes.UndoOptions{})
+				must(t, err)
+				if diff := cmp.Diff(before, d.picture(t)); diff != "" || !report.Whole() {
+					t.Errorf("moved %v by %s: %+v (-want +got):\n%s", moved, by, report.Files, diff)
+				}
+				_, err = d.reader().Undo(t.Context(), d.work, changes.Choice{Redo: true}, changes.UndoOptions{})
+				must(t, err)
+			}
+		}
+	}
+}
+
 // TestOneUndoOfSeveralSessions: what a session changed and what was undone since is nothing, also
 // where one undo took back what another session did, too.
 func TestOneUndoOfSeveralSessions(t *testing.T) {

@@ -117,6 +117,10 @@ func (w *inverter) back(s step) {
 	if at, pl, ok = w.moved(at, pl, s); !ok {
 		return
 	}
+	if at != s.path && present.IsDir(s.pre) { // which was not where the file is now
+		w.back(step{path: s.path, pre: s.pre})
+		s.pre = nil
+	}
 	if s.carried {
 		w.carried[at] = s.from
 	}
@@ -196,11 +200,12 @@ func (w *inverter) moveBack(gone, made step) {
 	w.note(at, outcome, note)
 	w.note(gone.path, outcome, note)
 	if outcome == Restored || outcome == Merged {
-		dst.is, src.is = next, nil
+		dst.is, src.is, src.move = next, nil, gone.path
 		if at == made.path {
 			src.is = made.pre
+		} else {
+			w.back(step{path: made.path, pre: made.pre})
 		}
-		src.move = gone.path
 	}
 }
 

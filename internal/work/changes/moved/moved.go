@@ -138,13 +138,13 @@ func (f *Finder) list() {
 }
 
 // Written returns, and works out once when it is asked for, the paths at which entries that are not
-// others' put something.
+// others' put something. What an undo puts where a file went on to be is no such thing.
 func Written(entries []ledger.Entry) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		paths := map[string]bool{}
 		for _, e := range entries {
 			for _, c := range e.Changes {
-				if c.Post != nil && e.Cause != ledger.CauseOutside {
+				if c.Post != nil && e.Cause != ledger.CauseOutside && len(e.Undoes) == 0 {
 					paths[c.Path] = true
 				}
 			}
