@@ -109,8 +109,8 @@ func (b *book) chooseEntry(c Choice) ([]*ledger.Entry, error) {
 		return nil, fmt.Errorf("this workspace has no entry %d; see kerf log", c.Entry)
 	}
 	e := &b.entries[i]
-	if len(e.Undoes) > 0 {
-		return nil, fmt.Errorf("entry %d is an undo or a redo; kerf redo or kerf undo takes it back", c.Entry)
+	if e.Cause == ledger.CauseUndo {
+		return nil, fmt.Errorf("entry %d is an undo; kerf redo takes it back", c.Entry)
 	}
 	if !b.stands(e, c.Paths) {
 		return nil, ErrNothing

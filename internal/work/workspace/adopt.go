@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kerf/internal/atomicfile"
+	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
@@ -87,7 +88,11 @@ func identity(t *tree.Tree, root string) (dev, ino uint64) {
 // doubt. It runs before anything is made for the root.
 func (w *Workspace) rejoin(home, root string) {
 	root = rootName(root)
-	if hasHistory(txn.HomeOf(home, root)) {
+	if dir := txn.HomeOf(home, root); hasHistory(dir) {
+		// A join that was cut short leads to another name, and the directory has this one again.
+		if m := ledger.Moves(dir); len(m) > 0 && string(m[len(m)-1].To) != root {
+			_ = ledger.AddMove(dir, string(m[len(m)-1].To), root) // the next Open tries again
+		}
 		return
 	}
 	fit := formers(home, root)
@@ -203,7 +208,8 @@ func (f former) fits(root string) bool {
 		}
 		for _, c := range e.Changes {
 			at := move.Path(c.Path)
-			if seen[c.Path] || at == c.Path || same+other >= mostCompared {
+			// A join that was cut short has given them their present names already.
+			if seen[c.Path] || at == c.Path && !pathname.Inside(root, at) || same+other >= mostCompared {
 				continue
 			}
 			seen[c.Path] = true

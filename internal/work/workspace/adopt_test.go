@@ -132,6 +132,28 @@ func TestRestoredElsewhere(t *testing.T) {
 	}
 }
 
+// TestAJoinThatWasCutShort, behind the note in the ledger's directory, is begun again; a directory that
+// has its old name again keeps its history.
+func TestAJoinThatWasCutShort(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		home, top := dirs(t)
+		old, now := madeIn(t, home, filepath.Join(top, "old"), "one\n"), filepath.Join(top, "new")
+		if err := ledger.AddMove(txn.HomeOf(home, old), filepath.ToSlash(old), filepath.ToSlash(now)); err != nil {
+			t.Fatal(err)
+		}
+		if back {
+			now = old
+		} else if err := os.Rename(old, now); err != nil {
+			t.Fatal(err)
+		}
+		w := openAt(t, home, now)
+		if (w.Joined == "") != back {
+			t.Errorf("back: %v, joined %q", back, w.Joined)
+		}
+		knows(t, w)
+	}
+}
+
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {

@@ -3,6 +3,7 @@
 package upkeep
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -41,22 +42,22 @@ can always be undone. It removes what is left of tries that were cut off, and no
 			o.DryRun = dry
 			working := p.Working("looking for old contents")
 			done, err := retention.Collect(cmd.Context(), o)
-			var left []tries.Left
-			if err == nil {
-				left, err = tries.Sweep(o.Home, dry)
-			}
+			left, lerr := tries.Sweep(o.Home, dry)
 			working.Stop()
-			if err != nil {
-				return fmt.Errorf("collect: %w", err)
+			if err = errors.Join(err, lerr); err != nil {
+				err = fmt.Errorf("collect: %w", err)
+				if len(done)+len(left) == 0 {
+					return err
+				}
 			}
 			for _, l := range left {
 				done = append(done, retention.Collected{Workspace: l.Dir, Objects: 1, Bytes: l.Bytes, Removed: 1, RemovedBytes: l.Bytes})
 			}
 			if asJSON {
-				return print.Array(p.Stdout, done)
+				return errors.Join(err, print.Array(p.Stdout, done))
 			}
 			gcText(p, done, dry)
-			return gcTries(p, o.Home)
+			return errors.Join(err, gcTries(p, o.Home))
 		}}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only count what would be removed")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array with one object per workspace")

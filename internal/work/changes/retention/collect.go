@@ -46,7 +46,8 @@ type Collected struct {
 }
 
 // Collect removes from the stores of all workspaces what neither the ledgers, as
-// far as they are kept, nor sessions, nor unfinished transactions refer to.
+// far as they are kept, nor sessions, nor unfinished transactions refer to. One that
+// cannot be read keeps all it has, and does not hold up the others.
 func Collect(ctx context.Context, o Options) ([]Collected, error) {
 	dirs, err := os.ReadDir(filepath.Join(o.Home, "workspaces"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,14 +75,17 @@ func Collect(ctx context.Context, o Options) ([]Collected, error) {
 		return nil, err
 	}
 	var done []Collected
+	var errs []error
 	for _, c := range stores {
 		one, err := c.run(ctx, used, now)
-		if err != nil {
-			return done, err
+		if errs = append(errs, err); err == nil || one.Removed > 0 {
+			done = append(done, one)
 		}
-		done = append(done, one)
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return done, nil
+	return done, errors.Join(errs...)
 }
 
 // How often Kerf collects by itself, and how long it may take at the end of a run.
