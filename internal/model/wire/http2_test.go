@@ -21,6 +21,7 @@ func TestHTTP2ThatBreaksOff(t *testing.T) {
 	var requests atomic.Int32
 	var server *httptest.Server
 	var end func()
+	heard := make(chan struct{}, 4) // else what was sent could go with the connection
 	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
 			t.Errorf("the client speaks %s", r.Proto)
@@ -29,6 +30,7 @@ func TestHTTP2ThatBreaksOff(t *testing.T) {
 		_, _ = io.WriteString(w, "data: first\n\n")
 		w.(http.Flusher).Flush()
 		if requests.Add(1)%2 == 1 {
+			<-heard
 			end()
 			panic(http.ErrAbortHandler)
 		}
@@ -46,6 +48,7 @@ func TestHTTP2ThatBreaksOff(t *testing.T) {
 			err = e.Stream(t.Context(), wire.Call{Path: "x", Body: wire.NewBody([]byte("{}")), Last: "last"},
 				func(ev sse.Event, _ map[string]string) (bool, error) {
 					said = append(said, string(ev.Data))
+					heard <- struct{}{}
 					return string(ev.Data) == "last", nil
 				})
 			return said, err
@@ -57,6 +60,9 @@ func TestHTTP2ThatBreaksOff(t *testing.T) {
 		}
 		if said, err := ask(); err != nil || strings.Join(said, " ") != "first last" {
 			t.Errorf("%s, the next: %q, %v", name, said, err)
+		}
+		for len(heard) > 0 {
+			<-heard
 		}
 	}
 }
