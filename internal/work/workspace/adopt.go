@@ -143,7 +143,13 @@ func Adopt(home, from, root string) error {
 // name: home is a copy of it, or was moved, and the roots are those of another place.
 func elsewhere(dir, home string) bool {
 	was := readPlace(dir).Home
-	return was != "" && was != rootName(home)
+	return was != "" && rootName(was) != rootName(home)
+}
+
+// stays reports whether Kerf's home was moved, and the directory of f was not.
+func (f former) stays() bool {
+	_, err := os.Stat(readPlace(f.dir).Home)
+	return err != nil && f.sameInode(f.root)
 }
 
 func hasHistory(dir string) bool {
@@ -171,7 +177,7 @@ func formers(home, root string) []former {
 		}
 		f.root = strings.TrimSpace(string(name))
 		st, err := os.Stat(f.root)
-		f.gone = errors.Is(err, fs.ErrNotExist) || err == nil && !st.IsDir() || elsewhere(f.dir, home)
+		f.gone = errors.Is(err, fs.ErrNotExist) || err == nil && !st.IsDir() || elsewhere(f.dir, home) && !f.stays()
 		if f.root != root && f.gone && f.fits(root) {
 			fit = append(fit, f)
 		}

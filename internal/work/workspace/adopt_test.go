@@ -154,6 +154,27 @@ func TestAJoinThatWasCutShort(t *testing.T) {
 	}
 }
 
+// TestAHomeThatMovedAlone leaves each history with its directory, also where there is a copy of that, and
+// also where the home's old name leads to it.
+func TestAHomeThatMovedAlone(t *testing.T) {
+	for _, linked := range []bool{false, true} {
+		home, top := dirs(t)
+		old := madeIn(t, home, filepath.Join(top, "old"), "one\n")
+		moved, twin := filepath.Join(top, "home2"), filepath.Join(top, "twin")
+		copyTree(t, old, twin)
+		if err := os.Rename(home, moved); err != nil {
+			t.Fatal(err)
+		}
+		if linked && os.Symlink(moved, home) != nil {
+			continue // a system without links
+		}
+		if w := openAt(t, moved, twin); w.Notice() != "" {
+			t.Errorf("linked: %v, a copy beside its original: %q", linked, w.Notice())
+		}
+		knows(t, openAt(t, moved, old))
+	}
+}
+
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
