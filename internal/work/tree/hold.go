@@ -20,8 +20,11 @@ type hold struct {
 // Hold returns a view of t for one step of work over many files. It opens each
 // directory once, and remembers the way there, until release is called. A directory
 // that somebody moves meanwhile goes with what the step does in it, as if it had been
-// moved after the step.
+// moved after the step. A step of a step is one with it.
 func (t *Tree) Hold() (held *Tree, release func()) {
+	if t.held != nil {
+		return t, func() {}
+	}
 	view := *t
 	h := &hold{dirs: make(map[string]*Dir), real: make(map[string]string)}
 	view.held = h

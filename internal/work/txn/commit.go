@@ -117,6 +117,7 @@ func (j *job) run(ctx context.Context) error {
 	if !slices.ContainsFunc(j.ops, (*op).lasts) {
 		return j.abandon(j.summary())
 	}
+	defer j.hold()() // to the end, so that what is taken back and cleaned up is found where its directory went
 	if err := j.prepare(); err != nil {
 		return j.abandon(err)
 	}
@@ -126,7 +127,7 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.apply(); err != nil {
 		return j.retreat(err)
 	}
-	if err := j.w.flush(j.w.Tree, j.landed()); err != nil && !j.o.BestEffort {
+	if err := j.w.flush(j.tree, j.landed()); err != nil && !j.o.BestEffort {
 		return j.retreat(err)
 	}
 	return j.enter()
@@ -152,7 +153,7 @@ func (j *job) prepare() error {
 		return err
 	}
 	if j.many() {
-		if err := j.w.flushStaged(j.ops); err != nil {
+		if err := j.w.flushStaged(j.tree, j.ops); err != nil {
 			return err
 		}
 	}
@@ -186,7 +187,6 @@ func (j *job) begin(ops []*op) error {
 
 // stage runs the slow part of prepare, several files at a time.
 func (j *job) stage() error {
-	defer j.hold()()
 	var loaded []store.Content
 	var tasks []func() error
 	for _, o := range j.ops {
@@ -271,7 +271,6 @@ func (j *job) stageOne(o *op) error {
 // apply trades the names. In best-effort commits the failure of a file is noted and
 // the others go on.
 func (j *job) apply() error {
-	defer j.hold()()
 	lost := make(map[string]error)
 	for _, f := range j.out.Failed {
 		lost[f.Path] = f.Err
@@ -301,7 +300,7 @@ func (j *job) apply() error {
 
 // undoOne makes sure that a file whose change failed is as it was, or says so.
 func (j *job) undoOne(o *op) {
-	landed, err := undo(j.w.Tree, j.w.Store, o)
+	landed, err := undo(j.tree, j.w.Store, o)
 	switch {
 	case landed:
 		o.skip = false
@@ -443,7 +442,7 @@ func (j *job) enter() error {
 // clean removes the temporary files. What cannot be removed now is told, and removed by
 // whoever is next.
 func (j *job) clean() error {
-	err := j.w.clean(j.w.Tree, j.ops, j.out.Entry)
+	err := j.w.clean(j.tree, j.ops, j.out.Entry)
 	if errors.As(err, (*strays)(&j.out.Left)) {
 		return nil
 	}
@@ -507,8 +506,8 @@ func (j *job) abandon(err error) error {
 
 // retreat takes back what was done. What cannot be taken back has landed.
 func (j *job) retreat(err error) error {
-	landed, exact, undoErr := undoAll(j.w.Tree, j.w.Store, j.ops)
-	_ = j.w.flush(j.w.Tree, j.ops) // the error under way is the one to report
+	landed, exact, undoErr := undoAll(j.tree, j.w.Store, j.ops)
+	_ = j.w.flush(j.tree, j.ops) // the error under way is the one to report
 	j.out.Exact = j.out.Exact && exact
 	if undoErr == nil && len(landed) == 0 {
 		_ = j.clean()
@@ -517,12 +516,12 @@ func (j *job) retreat(err error) error {
 	err = errors.Join(err, undoErr)
 	j.setCommitted(landed)
 	if len(landed) == 0 || errors.Is(undoErr, errHalf) {
-		j.w.shut(j.w.Tree, j.ops, nil)
+		j.w.shut(j.tree, j.ops, nil)
 		return err // the journal keeps it for the next recovery
 	}
 	e := j.entryOf(landed)
 	if appendErr := j.w.Ledger.Append(e); appendErr != nil {
-		j.w.shut(j.w.Tree, j.ops, nil)
+		j.w.shut(j.tree, j.ops, nil)
 		return errors.Join(err, appendErr)
 	}
 	j.out.Entry = e

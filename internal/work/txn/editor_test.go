@@ -5,8 +5,12 @@ package txn
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/text/delta"
 )
@@ -86,6 +90,49 @@ func foreignSaves(t *testing.T, save func(p string) error, change func(f *fixtur
 		}
 		if n < k {
 			return
+		}
+	}
+}
+
+// TestADirectoryThatSomebodyMoves goes with all that a commit did in it, or with nothing of it, and no other file is left
+// in it, before whichever call it is moved.
+func TestADirectoryThatSomebodyMoves(t *testing.T) {
+	for _, moved := range []string{"p", "p/d", "p/e/f"} {
+		for k := 1; ; k++ {
+			f := newFixture(t)
+			f.write("p/d/a", "a", "p/d/a2", "a2", "p/e/f/b", "b", "p/c", "c", "q", "q")
+			old, n := f.snapshot(), 0
+			w := f.open(false, func(op, path string) error {
+				if n++; n == k {
+					return os.Rename(f.path(moved), f.path("zz"))
+				}
+				return nil
+			})
+			_, err := w.Commit(context.Background(), delta.Set{f.change("p/d/a"), f.change("p/d/new", "new"), f.change("p/e/f/b", "B"),
+				f.change("p/e/g", "g"), f.change("p/c"), f.change("p/n/x", "x"), f.change("q", "Q")}, CommitOptions{})
+			got, want := f.snapshot(), maps.Clone(old)
+			if err == nil {
+				delete(want, "p/d/a")
+				delete(want, "p/c")
+				for name, text := range map[string]string{"p/d/new": "new", "p/e/f/b": "B", "p/e/g": "g", "p/n/x": "x", "q": "Q"} {
+					want[name] = old["q"][:len(old["q"])-1] + text
+				}
+				want["p/n"] = old["p"]
+			}
+			if n >= k {
+				for name, is := range maps.Clone(want) {
+					if rest, ok := strings.CutPrefix(name, moved); ok && (rest == "" || rest[0] == '/') {
+						delete(want, name)
+						want["zz"+rest] = is
+					}
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s moved before call %d: %v (-want +got):\n%s", moved, k, err, diff)
+			}
+			if n < k {
+				break
+			}
 		}
 	}
 }

@@ -16,8 +16,8 @@ const few = 16
 func (j *job) many() bool { return j.w.Durable && len(j.ops) > few }
 
 // flushStaged makes the contents and the names of the staged files durable.
-func (w *Workspace) flushStaged(ops []*op) error {
-	return w.flushBy(w.Tree, ops, func(o *op) string {
+func (w *Workspace) flushStaged(t *tree.Tree, ops []*op) error {
+	return w.flushBy(t, ops, func(o *op) string {
 		if o.Kind != opCreate && o.Kind != opReplace {
 			return ""
 		}
