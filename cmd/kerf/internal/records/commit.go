@@ -80,11 +80,14 @@ func (b *book) commit(cmd *cobra.Command, args []string, message string, dry boo
 	}
 	res, err := commit.Make(cmd.Context(), n.Set, commit.Options{Dir: b.h.Config.Cwd, Env: b.p.Env, Dry: dry,
 		Message: strings.TrimRight(message, "\n") + "\n\n" + b.trailers(about)})
-	if err != nil {
-		return err
-	}
 	for _, name := range res.Ignored {
 		fmt.Fprintf(b.p.Stderr, "left out, since git ignores it: %s\n", b.p.Named(name))
+	}
+	for _, name := range res.Nested {
+		fmt.Fprintf(b.p.Stderr, "left out, since it lies in another repository: %s\n", b.p.Named(name))
+	}
+	if err != nil {
+		return err
 	}
 	for _, name := range res.Staged {
 		fmt.Fprintf(b.p.Stderr, "what is staged of it stays: %s\n", b.p.Named(name))

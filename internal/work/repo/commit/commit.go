@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,9 +34,9 @@ type Options struct {
 type Result struct {
 	ID   string
 	Diff string // from HEAD
-	// Ignored are paths that git ignores, which are left out. Staged are those whose staged
-	// content stays, since the changes do not fit on it.
-	Ignored, Staged []string
+	// Ignored are paths that git ignores, and Nested those in another repository; both are left out.
+	// Staged are those whose staged content stays, since the changes do not fit on it.
+	Ignored, Nested, Staged []string
 }
 
 // ErrNothing says that HEAD has all of it already.
@@ -79,6 +80,9 @@ func Make(ctx context.Context, set delta.Set, o Options) (Result, error) {
 		return res, err
 	}
 	tree, err := r.tree(lines)
+	if err == nil {
+		err = r.alone(base, tree, lines)
+	}
 	if err != nil {
 		return res, err
 	}
@@ -115,6 +119,10 @@ func (r *repository) lines(set delta.Set, res *Result) (tree, index []string, er
 		if err != nil {
 			return nil, nil, err
 		}
+		if had == (entry{}) && r.nested(name) {
+			res.Nested = append(res.Nested, name)
+			continue
+		}
 		if had == (entry{}) && r.ignored(name) {
 			res.Ignored = append(res.Ignored, name)
 			continue
@@ -141,11 +149,39 @@ func (r *repository) lines(set delta.Set, res *Result) (tree, index []string, er
 		}
 		index = append(index, r.line(next, name))
 	}
-	if len(conflicts) > 0 {
-		return nil, nil, fmt.Errorf("HEAD has other content where the turn changed %s; commit what came before it first",
-			strings.Join(conflicts, ", "))
+	return tree, index, otherwise(conflicts)
+}
+
+// otherwise is the error about files that HEAD has otherwise.
+func otherwise(names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
-	return tree, index, nil
+	return fmt.Errorf("HEAD has other content where the turn changed %s; commit what came before it first",
+		strings.Join(names, ", "))
+}
+
+// alone fails where a tree differs from base elsewhere than in the lines that it was made with: git gives the
+// name of a directory to a file, and of a file or a submodule to a directory, and drops what was there.
+func (r *repository) alone(base, tree string, lines []string) error {
+	meant := map[string]bool{"": true}
+	for _, line := range lines {
+		_, name, _ := strings.Cut(line, "\t")
+		meant[name] = true
+	}
+	out, err := r.git(r.top, nil, nil, "diff-tree", "-r", "-z", "--name-only", base, tree)
+	names := slices.DeleteFunc(strings.Split(string(out), "\x00"), func(name string) bool { return meant[name] })
+	return cmp.Or(err, otherwise(names))
+}
+
+// nested reports whether a path lies in a repository that lies in this one.
+func (r *repository) nested(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(r.top, dir, ".git")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // onto is the change c made of what git has.
