@@ -133,11 +133,16 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	return nil
 }
 
-// tellLeftThere says that the newest entries made nothing but what no undo takes back, such as a pipe:
-// the undo is about an older one.
+// tellLeftThere says that the newest entries made nothing but what no undo takes back, such as a pipe, or are
+// of commands of which it is not known yet: the undo is about an older one.
 func (b *book) tellLeftThere() {
 	for i := range b.rows {
 		e := &b.rows[i]
+		if e.Running && len(e.Changes) == 0 {
+			fmt.Fprintf(b.p.Stderr, "kerf: entry %d still runs, and what it changed is known when it has ended; "+
+				"this is about the change before it\n", e.Seq)
+			continue
+		}
 		if !e.OnlyLeft() {
 			return
 		}
