@@ -112,12 +112,11 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	}
 	report, err := b.undo(cmd.Context(), c, to)
 	working.Stop()
-	for _, f := range report.Files {
-		if f.Outcome == changes.Conflict && stays.Running(b.rows, f.Path) {
-			report.Warnings = append(report.Warnings,
-				"the command that changed this still runs, and may change it again: take it back when the command has ended")
-			break
-		}
+	if slices.ContainsFunc(report.Files, func(f changes.FilePlan) bool {
+		return f.Outcome == changes.Conflict && stays.Running(b.rows, f.Path)
+	}) {
+		report.Warnings = append(report.Warnings,
+			"the command that changed this still runs, and may change it again: take it back when the command has ended")
 	}
 	warn(p.Stderr, report.Warnings)
 	if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
@@ -133,21 +132,17 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	return nil
 }
 
-// tellLeftThere says that the newest entries made nothing but what no undo takes back, such as a pipe, or are
-// of commands of which it is not known yet: the undo is about an older one.
+// tellLeftThere says that the newest entries have nothing, or nothing yet, that an undo takes back.
 func (b *book) tellLeftThere() {
 	for i := range b.rows {
 		e := &b.rows[i]
+		what := "made what no undo takes back: " + visible.Line(e.Note)
 		if e.Running && len(e.Changes) == 0 {
-			fmt.Fprintf(b.p.Stderr, "kerf: entry %d still runs, and what it changed is known when it has ended; "+
-				"this is about the change before it\n", e.Seq)
-			continue
-		}
-		if !e.OnlyLeft() {
+			what = "still runs, and what it changed is known when it has ended"
+		} else if !e.OnlyLeft() {
 			return
 		}
-		fmt.Fprintf(b.p.Stderr, "kerf: entry %d made what no undo takes back: %s; this is about the change before it\n",
-			e.Seq, visible.Line(e.Note))
+		fmt.Fprintf(b.p.Stderr, "kerf: entry %d %s; this is about the change before it\n", e.Seq, what)
 	}
 }
 
