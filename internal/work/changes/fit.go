@@ -46,28 +46,38 @@ func (w *inverter) fit() {
 
 // hold leaves what is at a path there if it was to go to another one, and does not get there.
 func (w *inverter) hold() {
+	paths := w.carried.Paths()
 	for again := true; again; {
 		again = false
-		for from, to := range w.carried {
-			src := w.state[from]
-			if src == nil || w.becomes(from).Same(src.was) || w.arrives(src.was, to) {
-				continue
-			}
-			again = true
-			outcome, why := Conflict, "what it holds does not get to "+Relative(w.reader.Base, to)
-			if f := w.files[to]; w.conflicts == settle.Ours {
-				src.is, outcome = src.was, Unchanged
-				w.files[from].Outcome = "" // in any case
-			} else if f != nil && f.Outcome == Missing {
-				outcome = Missing
-			}
-			w.note(from, outcome, why)
+		for _, from := range paths {
+			again = w.holdAt(from) || again
 		}
 	}
 }
 
-// arrives reports whether a content gets to a path, or is there.
-func (w *inverter) arrives(img *delta.Image, to string) bool {
+// holdAt is hold at one path.
+func (w *inverter) holdAt(from string) bool {
+	src := w.state[from]
+	if src == nil || w.becomes(from).Same(src.was) {
+		return false
+	}
+	_, to := w.carried.Arrives(from, func(p string) bool { return w.gets(src.was, p) })
+	if to == "" {
+		return false
+	}
+	outcome, why := Conflict, "what it holds does not get to "+Relative(w.reader.Base, to)
+	if f := w.files[to]; w.conflicts == settle.Ours {
+		src.is, outcome = src.was, Unchanged
+		w.files[from].Outcome = "" // in any case
+	} else if f != nil && f.Outcome == Missing {
+		outcome = Missing
+	}
+	w.note(from, outcome, why)
+	return true
+}
+
+// gets reports whether a path gets a content, or has it.
+func (w *inverter) gets(img *delta.Image, to string) bool {
 	f, dst := w.files[to], w.state[to]
 	switch {
 	case f == nil && w.stay(to):
@@ -78,7 +88,9 @@ func (w *inverter) arrives(img *delta.Image, to string) bool {
 	case dst == nil:
 		return false
 	}
-	return w.becomes(to).At().Sum == img.At().Sum || f.Outcome == Merged && !w.becomes(to).Same(dst.was)
+	is := w.becomes(to)
+	merged := f.Outcome == Merged && is != nil && !is.Same(dst.was) && (w.conflicts != settle.Ours || f.Note == laterKept)
+	return merged || is.At().Sum == img.At().Sum
 }
 
 // becomes is what a path of the picture will hold.

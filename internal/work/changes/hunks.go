@@ -9,6 +9,7 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/diff"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/row"
 	"kerf/internal/work/changes/settle"
 )
 
@@ -46,7 +47,7 @@ func (r Reader) PlanEdits(c Choice, edits map[string]diff.Part, look present.Loo
 	}
 	p.only = nil
 	w.result(p)
-	p.What = p.describe()
+	p.What = row.Words(p.Roots)
 	p.settle()
 	if p.Problem == "" && len(p.Set) == 0 {
 		p.Problem = "it was already taken back"

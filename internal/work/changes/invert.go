@@ -11,6 +11,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/order"
+	"kerf/internal/work/changes/carried"
 	"kerf/internal/work/changes/moved"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/changes/settle"
@@ -30,7 +31,7 @@ type inverter struct {
 	follows   bool // changes of a file that is gone are taken back where it may be
 	where     map[string]string
 	written   func() map[string]bool // see moved.Written
-	carried   map[string]string      // by path: where its content goes
+	carried   carried.Contents
 	stay      func(path string) bool // what is there is left alone
 }
 
@@ -42,7 +43,7 @@ type place struct {
 
 func newInverter(r Reader, b *book, look present.Look) *inverter {
 	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
-		files: map[string]*FilePlan{}, where: map[string]string{}, carried: map[string]string{}, written: moved.Written(b.entries)}
+		files: map[string]*FilePlan{}, where: map[string]string{}, written: moved.Written(b.entries)}
 }
 
 func (w *inverter) run(steps []step) {
@@ -111,18 +112,16 @@ func (w *inverter) back(s step) {
 		at = w.follow(s.path, s.last)
 	}
 	pl, ok := w.place(at, s.post)
-	if !ok {
-		return
+	if ok {
+		at, pl, ok = w.moved(at, pl, s)
 	}
-	if at, pl, ok = w.moved(at, pl, s); !ok {
+	w.carried.Taken(s.path, at)
+	if !ok {
 		return
 	}
 	if at != s.path && present.IsDir(s.pre) { // which was not where the file is now
 		w.back(step{path: s.path, pre: s.pre})
 		s.pre = nil
-	}
-	if s.carried {
-		w.carried[at] = s.from
 	}
 	next, outcome, note := w.rebase(at, s.post, s.pre, pl.is)
 	if to := w.where[at]; to != "" && outcome == Unchanged && w.conflicts != settle.Ours {
@@ -131,6 +130,9 @@ func (w *inverter) back(s step) {
 	w.note(at, outcome, note)
 	if outcome == Restored || outcome == Merged {
 		pl.is = next
+		if s.carried && s.from != s.path {
+			w.carried.Goes(at, s.from)
+		}
 	}
 }
 
@@ -441,7 +443,8 @@ func (w *inverter) change(p *Plan, path string, pl *place, f *FilePlan) {
 	if was.Same(is) {
 		return
 	}
-	c := delta.Change{Path: path, Pre: was, Post: is, To: w.carried[path]}
+	c := delta.Change{Path: path, Pre: was, Post: is}
+	c.To, _ = w.carried.Arrives(path, func(p string) bool { return w.gets(was, p) })
 	if pl.move != "" && is == nil {
 		c.To = pl.move
 	}

@@ -114,6 +114,41 @@ func TestOneOfManyMovesIsTakenBack(t *testing.T) {
 	})
 }
 
+// TestOneOfSeveralTurnsOfMovesIsTakenBack, whichever it is, and brought back: no file is lost by it but those that
+// it brings back over another one, as the turn did.
+func TestOneOfSeveralTurnsOfMovesIsTakenBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := shuffled(func(name string) string { return name + "\n1\n2\n3\n4\n" })
+		for _, turn := range []string{"t1", "t2", "t3"} {
+			w.shuffle(rt, turn)
+			if rapid.Bool().Draw(rt, "others write") {
+				name := rapid.SampledFrom(w.paths()).Draw(rt, "where")
+				w.files[name] = w.keep(delta.NewFile([]byte(string(w.files[name].Data)+w.word("mine")+"\n"), 0o644))
+			}
+		}
+		before := maps.Clone(w.files)
+		c := Choice{Turn: rapid.SampledFrom([]string{"", "t1", "t2", "t3"}).Draw(rt, "turn")}
+		if rapid.Bool().Draw(rt, "by path") {
+			c.Paths = []string{rapid.SampledFrom(w.paths()).Draw(rt, "path")}
+		}
+		c.Conflicts = rapid.SampledFrom([]settle.Way{"", settle.Skip, settle.Ours, settle.Merge}).Draw(rt, "way")
+		p, err := w.plannedAndDone(c)
+		if p == nil || p.Problem != "" {
+			return
+		}
+		if gone := lost(before, w.files); len(gone) > 0 || err != nil {
+			rt.Fatalf("%q, %v\n%+v\n%s", gone, err, p.Files, w.story())
+		}
+		p, err = w.plannedAndDone(Choice{Redo: true})
+		if p == nil || p.Problem != "" || err != nil {
+			rt.Fatalf("it is not brought back: %v %+v\n%s", err, p, w.story())
+		}
+		if d := differ(before, w.files); d != "" {
+			rt.Fatalf("%s is not as it was\n%s", d, w.story())
+		}
+	})
+}
+
 // TestWhatCannotGoBackStays where it is: others change files meanwhile, and what is in conflict is left alone. Nothing
 // is lost of what was there, nor what they wrote.
 func TestWhatCannotGoBackStays(t *testing.T) {

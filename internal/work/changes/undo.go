@@ -14,6 +14,7 @@ import (
 	"kerf/internal/text/diff"
 	"kerf/internal/text/order"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/changes/row"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/changes/together"
 	"kerf/internal/work/ledger"
@@ -130,7 +131,7 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 			p.Files[i].Outcome, p.Files[i].Note = Unchanged, "skipped: "+f.Note
 		}
 	}
-	p.What = p.describe()
+	p.What = row.Words(p.Roots)
 	if r.Fault != ForgetPartial {
 		p.settle()
 	}
@@ -260,29 +261,6 @@ func (p *Plan) settle() {
 	if p.Problem != "" {
 		p.Set, p.make, p.prune, p.chmod = nil, nil, nil, nil
 	}
-}
-
-// describe tells what is taken back.
-func (p *Plan) describe() string {
-	if len(p.Roots) == 0 {
-		return "an earlier change"
-	}
-	e := p.Roots[len(p.Roots)-1]
-	turns, calls := map[string]bool{}, map[string]bool{}
-	for _, r := range p.Roots {
-		turns[r.Session+" "+r.Turn] = true
-		calls[r.Call] = true
-	}
-	name := cmp.Or(e.Tool, e.Cause)
-	switch {
-	case len(turns) > 1:
-		return fmt.Sprintf("%d turns", len(turns))
-	case len(calls) == 1 && e.Call != "" && e.Session != "":
-		return fmt.Sprintf("turn %s, call %s (%s)", e.Turn, e.Call, name)
-	case e.Session != "":
-		return "turn " + e.Turn
-	}
-	return name
 }
 
 // Diff is what the plan would change.
