@@ -66,6 +66,9 @@ func (w *inverter) holdAt(from string) bool {
 		return false
 	}
 	outcome, why := Conflict, "what it holds does not get to "+Relative(w.reader.Base, to)
+	if to == from {
+		why = "another file came to this place since; undo that first"
+	}
 	if f := w.files[to]; w.conflicts == settle.Ours {
 		src.is, outcome = src.was, Unchanged
 		w.files[from].Outcome = "" // in any case
