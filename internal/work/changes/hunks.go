@@ -81,6 +81,6 @@ func (r Reader) without(steps []step, path string, part diff.Part) (step, error)
 	if err != nil {
 		return step{}, err
 	}
-	s.pre, s.post, s.from, s.to = delta.NewFile(data, post.Mode), post, "", ""
+	s.pre, s.post, s.from, s.to, s.carried = delta.NewFile(data, post.Mode), post, "", "", false
 	return s, nil
 }

@@ -43,7 +43,8 @@ type place struct {
 
 func newInverter(r Reader, b *book, look present.Look) *inverter {
 	return &inverter{reader: r, book: b, look: look, selected: map[atom]bool{}, state: map[string]*place{},
-		files: map[string]*FilePlan{}, where: map[string]string{}, written: moved.Written(b.entries)}
+		files: map[string]*FilePlan{}, where: map[string]string{}, written: moved.Written(b.entries),
+		stay: func(string) bool { return false }}
 }
 
 func (w *inverter) run(steps []step) {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/text/diff"
 	"kerf/internal/work/changes/settle"
 	"kerf/internal/work/ledger"
 )
@@ -227,6 +228,27 @@ func TestAnEditIsTakenBackWhereTheFileIs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestASingleEditOfWhatCameOverAnother is taken back where the file is, and nothing else moves.
+func TestASingleEditOfWhatCameOverAnother(t *testing.T) {
+	w := shuffled(func(name string) string { return name + "\n" })
+	e := ledger.Entry{Session: "s", Turn: "t", Call: "c", Cause: ledger.CauseCommand, Certainty: ledger.Proven}
+	set := delta.Set{{Path: "/w/a", Pre: w.files["/w/a"], Post: w.files["/w/b"], From: "/w/b"}, {Path: "/w/b", Pre: w.files["/w/b"]}}
+	if err := w.commit(e, set); err != nil {
+		t.Fatal(err)
+	}
+	steps := stepsOfEntry(&w.entries[0], func(string) bool { return true })
+	s, err := w.reader().without(steps, "/w/a", diff.Part{Edits: []int{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inverter, p := newInverter(w.reader(), newBook(w.entries), w.look()), &Plan{}
+	inverter.back(s)
+	inverter.result(p)
+	if len(p.Set) != 1 || p.Set[0].Path != "/w/a" || string(p.Set[0].Post.Data) != "/w/a\n" || p.Set[0].To != "" {
+		t.Errorf("%+v", p.Set)
+	}
 }
 
 // TestABackupOfWhatIsLeftStays: a command moved a file aside, and nobody saw who changed what is in its place. That
