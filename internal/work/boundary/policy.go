@@ -367,7 +367,7 @@ func (r *resolver) grants(p Policy) error {
 			if rule.Access == Write {
 				r.roots = append(r.roots, path)
 			}
-		case errors.Is(err, fs.ErrNotExist) && rule.Access != Write:
+		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, rule)
 		default:
 			fault = errors.Join(fault, fmt.Errorf("sandbox: %s: %w", rule.Path, err))
@@ -382,7 +382,11 @@ func (r *resolver) grants(p Policy) error {
 		}
 	}
 	for _, rule := range missing {
-		r.missing(rule)
+		if path := r.lead(filepath.Clean(rule.Path)); rule.Access != Write {
+			r.missing(rule, path)
+		} else if r.effective(path) != Write { // it grants nothing otherwise: a command may have moved what was there
+			fault = errors.Join(fault, fmt.Errorf("sandbox: %s: %w", rule.Path, fs.ErrNotExist))
+		}
 	}
 	return fault
 }
@@ -494,8 +498,7 @@ func (r *resolver) place(rule Rule) (string, error) {
 
 // missing covers a path that a rule closes and that is not there: commands do not make it, and
 // when others do the rule holds for the file tools at once.
-func (r *resolver) missing(rule Rule) {
-	path := r.lead(filepath.Clean(rule.Path))
+func (r *resolver) missing(rule Rule, path string) {
 	r.later[path] = entry{access: rule.Access, why: whyRule(rule)}
 	if above := filepath.Dir(path); r.at(above) == dir && r.effective(above) == Write {
 		r.mask(MaskSocket, path, "")

@@ -625,3 +625,37 @@ func TestNamesOfWhatCanBeRead(t *testing.T) {
 	p.want(&plan, boundary.Readable, "w/ro/x", "o/ro/z")
 	p.want(&plan, boundary.Protected, "w/y")
 }
+
+// TestWorkingTreesInAGitDirectory: some keep all working trees of a repository there. Commands cannot
+// lead git elsewhere from them.
+func TestWorkingTreesInAGitDirectory(t *testing.T) {
+	p := newPlace(t)
+	for _, git := range []string{"w/.git", "w/bare"} {
+		for name, text := range map[string]string{"HEAD": "ref: refs/heads/main", "objects/new": "", "refs/heads/new": "", "config": "[core]",
+			"tree/.git": "gitdir: ../worktrees/tree", "worktrees/tree/HEAD": "x", "worktrees/tree/gitdir": p.at(git + "/tree/.git")} {
+			p.add(git + "/" + name + " = " + text)
+		}
+	}
+	plan := p.resolve(p.policy())
+	for _, tree := range []string{"w/.git/tree", "w/bare/tree"} {
+		p.want(&plan, boundary.Protected, tree+"/.git")
+		if got := mounted(plan, p.at(tree+"/.git")); got != boundary.MountRead {
+			t.Errorf("to commands %s/.git is %s", tree, got)
+		}
+		if got := mounted(plan, p.at(tree)); got != boundary.MountWrite {
+			t.Errorf("to commands %s is %s", tree, got)
+		}
+	}
+}
+
+// TestAWritableFileIsGone: a command may have moved what a rule makes writable. The next one runs if
+// the rule grants nothing that it has not got anyway.
+func TestAWritableFileIsGone(t *testing.T) {
+	p := newPlace(t, "w/ro/a = x", "o/b = x")
+	for name, fault := range map[string]bool{"w/gone": false, "w/gone/deep": false, "o/gone": true, "w/ro/gone": true} {
+		policy := p.policy(boundary.Rule{Path: "w/ro", Access: boundary.Read}, boundary.Rule{Path: name, Access: boundary.Write})
+		if _, err := boundary.Resolve(policy, boundary.Disk{}); (err != nil) != fault || fault && !strings.Contains(err.Error(), p.at(name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

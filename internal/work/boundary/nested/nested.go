@@ -16,8 +16,9 @@ import (
 
 // listing is what is of interest in a directory.
 type listing struct {
-	bare    bool     // it is a git directory
+	git     bool     // it is a git directory
 	own     []string // `.git` and `.kerf`, whatever their case
+	gits    []string // those of own that are a git directory, or may be
 	dirs    []string // other directories, at most as many as a look goes into
 	modules bool     // node_modules
 }
@@ -151,6 +152,9 @@ func listingOf(entries []fs.DirEntry) (l listing) {
 		switch {
 		case own(name):
 			l.own = append(l.own, name)
+			if e.IsDir() && names.Fold(name) == names.Git {
+				l.gits = append(l.gits, name)
+			}
 		case !e.IsDir():
 		case name == modules:
 			l.modules = true
@@ -158,9 +162,15 @@ func listingOf(entries []fs.DirEntry) (l listing) {
 			l.dirs = append(l.dirs, name)
 		}
 	}
-	l.bare = parts == 3
+	if l.git = parts == 3; l.git {
+		l.dirs = slices.DeleteFunc(l.dirs, func(name string) bool { return slices.Contains(ofGit, name) })
+	}
 	return l
 }
+
+// ofGit are the directories in which git keeps what is its own. What else lies in a git directory
+// may be a working tree: some keep all those of a repository there.
+var ofGit = []string{"branches", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "remotes", "rr-cache", "worktrees"}
 
 // The part of a tree in which Find looks: each time, and once in a session.
 const (
@@ -172,8 +182,9 @@ const (
 )
 
 // Find returns the repositories below root, each as its `.git` or, when it is bare, as
-// itself, and the directories of Kerf. It looks breadth first, so that what is near is found. What was installed into
-// node_modules is looked at only once in a session, and last.
+// itself, and the directories of Kerf. It looks breadth first, so that what is near is found, and
+// into git directories, too. What was installed into node_modules is looked at only once in a
+// session, and last.
 func (m *Memory) Find(root string, thorough bool) []string {
 	depths, dirs, until := nestedDepth, nestedDirs, time.Time{}
 	if thorough {
@@ -195,15 +206,17 @@ func (m *Memory) Find(root string, thorough bool) []string {
 			if err != nil {
 				continue
 			}
-			if dir != root && here.bare {
-				found = append(found, dir)
-				continue
-			}
-			if dir == root {
+			switch named := own(filepath.Base(dir)); { // it was found by its name then
+			case dir == root:
 				here.own = slices.DeleteFunc(slices.Clone(here.own), usual)
+			case here.git && !named:
+				found = append(found, dir)
+			case named && !here.git:
+				continue
 			}
 			found = appendPaths(found, dir, here.own)
 			most := max(0, dirs-seen-len(next)) // those behind are not looked into
+			next = appendPaths(next, dir, here.gits)
 			next = appendPaths(next, dir, here.dirs[:min(len(here.dirs), most)])
 			if here.modules {
 				last = append(last, filepath.Join(dir, modules))

@@ -139,9 +139,51 @@ func TestAWideTreeIsTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		reads = 0
-		if found := d.Find(root, false); !slices.Contains(found, git) || reads != 1 {
-			t.Errorf("found %q, not %s; read %d directories, not 1", found, git, reads)
+		if found := d.Find(root, false); !slices.Contains(found, git) || reads != 2 {
+			t.Errorf("found %q, not %s; read %d directories, not what changed and the new one", found, git, reads)
 		}
 		tick()
+	}
+}
+
+// TestWorkingTreesInAGitDirectoryAreFound: some keep all working trees of a repository in its git
+// directory. What git keeps there itself is not looked into.
+func TestWorkingTreesInAGitDirectoryAreFound(t *testing.T) {
+	root := t.TempDir()
+	for _, git := range []string{"", ".git/", "bare/", "sub/.git/", "bare/objects/in/", "sub/.git/refs/in/"} {
+		for _, dir := range []string{"objects", "refs/heads"} {
+			if err := os.MkdirAll(filepath.Join(root, git, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(root, git, "HEAD"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tree := range []string{"a", ".git/b", "bare/c", "bare", "sub/.git/d/e", "sub/.git", "no/.git/f"} {
+		if err := os.MkdirAll(filepath.Join(root, tree), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, tree, ".git"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("bare", filepath.Join(root, "a/.GIT")); err != nil {
+		t.Fatal(err)
+	}
+	for _, thorough := range []bool{false, true} {
+		var got []string
+		for _, path := range (*Memory)(nil).Find(root, thorough) {
+			rel, _ := filepath.Rel(root, path)
+			got = append(got, rel)
+		}
+		slices.Sort(got)
+		want := []string{".git/b/.git", "a/.GIT", "a/.git", "bare", "bare/.git", "bare/c/.git", "no/.git", "sub/.git", "sub/.git/.git"}
+		if thorough {
+			want = append(want, "sub/.git/d/e/.git")
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("thorough %v: found\n%q\nwant\n%q", thorough, got, want)
+		}
 	}
 }
