@@ -9,6 +9,7 @@ import (
 	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/store"
+	"kerf/internal/work/witness/beneath"
 	"kerf/internal/work/witness/journal"
 )
 
@@ -90,10 +91,8 @@ func (c *collector) elsewhere(h *held, mode uint32) (*delta.Image, error) {
 		return nil, errors.New("what it held went away")
 	}
 	t := c.names[where]
-	switch {
-	case h.How == journal.Prefix && t.foreign:
-		return nil, errors.New("somebody else changed what it held")
-	case h.How == journal.Nowhere && (t.now.Sig.Mtime != h.Sig.Mtime || t.now.Sig.Size != h.Sig.Size):
+	changed := t.now.Sig.Mtime != h.Sig.Mtime || t.now.Sig.Size != h.Sig.Size
+	if h.How == journal.Prefix && t.foreign || h.How == journal.Nowhere && changed {
 		return nil, errors.New("somebody else changed what it held")
 	}
 	f, err := c.file(where)
@@ -126,7 +125,7 @@ func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if !untouched(f, &h.Sig) {
+	if !beneath.Untouched(f, &h.Sig) {
 		return nil, errWritten
 	}
 	st, err := f.Stat()
@@ -140,7 +139,7 @@ func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
 		return nil, errWritten
 	}
 	src := store.Source{File: f, Link: name, Leave: c.leave()}
-	if !reachable(f, st) {
+	if !beneath.Reachable(f, st) {
 		return c.put(src, mode)
 	}
 	src.Link = ""

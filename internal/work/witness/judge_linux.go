@@ -20,7 +20,7 @@ import (
 // in so far.
 func (c *collector) report(seen func()) Report {
 	r := Report{Began: c.began, Ended: c.ended}
-	defer c.stay()()
+	defer c.Stay()() // directories stay open between looks that follow each other
 	others := c.read(seen)
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
 		unproven: Part{Certainty: ledger.Unproven}, modes: Part{Certainty: ledger.Unproven}, doubted: map[string]bool{}}
@@ -121,9 +121,7 @@ func (c *collector) judge(t *touched, s *sorter) {
 	c.posts[t.path] = post
 	c.directory(t, s)
 	if !known {
-		c.gap(t.path, t.was.lost)
-		c.unknown = append(c.unknown, delta.Change{Path: t.path, Post: post})
-		s.lost = true
+		c.lose(t.path, t.was, post, s)
 		return
 	}
 	change := delta.Change{Path: t.path, Pre: pre, Post: post}
@@ -148,6 +146,13 @@ func (c *collector) judge(t *touched, s *sorter) {
 		s.proven.Set = append(s.proven.Set, change1(t.path, pre, own)...)
 		s.modes.Set = append(s.modes.Set, others...)
 	}
+}
+
+// lose notes that it is not known what a name held that holds post now.
+func (c *collector) lose(p string, was *held, post *delta.Image, s *sorter) {
+	c.gap(p, was.lost)
+	c.unknown = append(c.unknown, delta.Change{Path: p, Post: post})
+	s.lost = true
 }
 
 func change1(p string, pre, post *delta.Image) delta.Set {
@@ -297,7 +302,7 @@ func (c *collector) otherName(o other, s *sorter) {
 		pre, known = e.was.image, true
 	}
 	post, id := o.post.image, idOf(&o.now.Sig)
-	if o.post.err != nil || o.post.file != id || !known || pre.Same(post) {
+	if o.post.err != nil || o.post.file != id || known && pre.Same(post) {
 		return
 	}
 	open := c.openFile(id)
@@ -307,9 +312,12 @@ func (c *collector) otherName(o other, s *sorter) {
 		foreign = foreign || t.foreign && (t.was == o.was || t.now.Kind == journal.File && idOf(&t.now.Sig) == id)
 	}
 	change := delta.Change{Path: o.path, Pre: pre, Post: post}
-	if foreign {
+	switch {
+	case !known:
+		c.lose(o.path, o.was, post, s)
+	case foreign:
 		s.unproven.Set = append(s.unproven.Set, change)
-	} else {
+	default:
 		s.proven.Set = append(s.proven.Set, change)
 	}
 	c.posts[o.path] = post

@@ -128,6 +128,13 @@ func (s snapshot) follow(root string, reports []witness.Report) (snapshot, error
 				out[name] = aDirectory
 			}
 		}
+		for _, c := range r.Unknown { // a note tells that it is not known what there was
+			if name := rel(c.Path); c.Post != nil {
+				out[name] = shown(c.Post)
+			} else {
+				delete(out, name)
+			}
+		}
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -130,5 +131,47 @@ func TestAnotherNameClosedRightAfterward(t *testing.T) {
 	if got, want := b.told(b.end(x)), "proven a: 1CW > 1CWC\nproven d/a: 1CW > 1CWC\nproven marks: - > .\n"+
 		"unproven a: 1 > 1CW\nunproven d/a: 1 > 1CW"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestNoNameIsPassedOverOfAFileOfWhichNotAllIsKnown: the command opened a file to append, and somebody
+// else cut it by another name, so that nobody knows any more what it held. That is told of both names.
+func TestNoNameIsPassedOverOfAFileOfWhichNotAllIsKnown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	b.write("a", strings.Repeat("first", 100_000))
+	if err := os.Link(filepath.Join(b.root, "a"), filepath.Join(b.root, "b")); err != nil {
+		t.Fatal(err)
+	}
+	x, cmd, out, box := b.start("exec 3>>a; printf . > ready; while [ ! -e go ]; do sleep 0.01; done; printf 2 >&3; exec 3>&-; " +
+		"printf . > again; while [ ! -e on ]; do sleep 0.01; done; printf 3 >> a")
+	b.await("ready")
+	if err := os.WriteFile(filepath.Join(b.root, "b"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.write("go", "")
+	b.await("again")
+	var first witness.Report
+	if err := x.Collect(func(r witness.Report) { first = r }); err != nil {
+		t.Fatal(err)
+	}
+	b.write("on", "")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	const lost = " (somebody else changed what it held)"
+	if got, want := b.told(first), "note a"+lost+"\nnote b"+lost+"\nunproven again: - > .\nunproven ready: - > ."; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	var unknown []string
+	for _, ch := range first.Unknown {
+		unknown = append(unknown, filepath.Base(ch.Path)+" "+string(ch.Post.Data))
+	}
+	if got := strings.Join(unknown, ", "); got != "a 2, b 2" {
+		t.Errorf("what came of what is not known: %s", got)
+	}
+	if got, want := b.told(b.end(x)), "proven a: 2 > 23\nproven b: 2 > 23"; got != want {
+		t.Errorf("then got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -1,7 +1,6 @@
 package witness
 
 import (
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -14,9 +13,6 @@ import (
 type places struct{ *beneath.Roots }
 
 func newPlaces(roots []string) places { return places{beneath.New(roots)} }
-
-// stay keeps directories open between looks that follow each other, until leave is called.
-func (c *collector) stay() (leave func()) { return c.places.Stay() }
 
 // leave is how much of the disk stays free when a content is copied to it.
 func (c *collector) leave() int64 {
@@ -62,7 +58,3 @@ func (c *collector) small(name string, size int64) (data []byte, writer, ok bool
 
 // beingWritten reports whether somebody has a file open for writing, or mapped.
 func beingWritten(f *os.File) bool { return beneath.Written(int(f.Fd())) }
-
-func untouched(f *os.File, was *journal.Sig) bool { return beneath.Untouched(f, was) }
-
-func reachable(f *os.File, st fs.FileInfo) bool { return beneath.Reachable(f, st) }
