@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,7 +40,8 @@ func TestSEC_N1_N2_NoNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer udp.Close()
-		unixgram, err := net.ListenPacket("unixgram", "@kerf-test-"+filepath.Base(filepath.Dir(s.work)))
+		name := fmt.Sprintf("@kerf-test-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(s.work)))
+		unixgram, err := net.ListenPacket("unixgram", name)
 		if err != nil {
 			t.Fatal(err)
 		}

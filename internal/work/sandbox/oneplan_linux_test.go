@@ -14,7 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/pathname"
 	"kerf/internal/work/boundary"
+	"kerf/internal/work/boundary/mounts"
 )
 
 // randomTree makes directories, files, hard links, links and mounts below the work
@@ -107,7 +109,13 @@ func (s *site) randomMount(r *rand.Rand, path string, dirs, files []string) (mad
 	if err != nil {
 		s.t.Fatalf("mount %s: %v", path, err)
 	}
-	s.t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+	s.t.Cleanup(func() { // by now it may be elsewhere, in a directory that was renamed
+		for _, m := range mounts.Table() {
+			if pathname.Under(s.work, m.Path) {
+				_ = unix.Unmount(m.Path, unix.MNT_DETACH)
+			}
+		}
+	})
 	return made
 }
 
@@ -214,11 +222,34 @@ func (s *site) shuffle(r *rand.Rand) {
 		a, b := names[r.IntN(len(names))], names[r.IntN(len(names))]
 		fmt.Fprintf(&script, "mv '%s' '%s' || mv '%s' '%s'\n", a, b, a, filepath.Join(s.work, fmt.Sprint("moved", i)))
 	}
-	s.inside(script.String())
+	t2, _ := s.inside(script.String())
+	_ = t2
+	if os.Getenv("ZB") != "" {
+		s.t.Log(script.String(), t2)
+	}
 }
 
 // closeness is how much of a file is closed: 2 hidden, 1 not to be written, 0 nothing.
 var closeness = map[boundary.Reach]int{boundary.Hidden: 2, boundary.Readable: 1, boundary.Protected: 1}
+
+// openElsewhere are the files that the plan lets be read by some name. Landlock tells files
+// apart, and not the names that mounts give them: what is mounted within something hidden is
+// read there by whoever may read it elsewhere. The other backends tell names apart.
+func (s *site) openElsewhere(plan *boundary.Plan, files []string) map[boundary.FileID]bool {
+	open := make(map[boundary.FileID]bool)
+	if plan.Backend != boundary.Landlock {
+		return open
+	}
+	for _, path := range append(files, s.out+"/victim") {
+		if _, v := plan.Named(s.work, path); v.Access != boundary.Hidden {
+			if info, err := os.Lstat(path); err == nil {
+				id, _ := boundary.IdentityOf(info)
+				open[id] = true
+			}
+		}
+	}
+	return open
+}
 
 // compare returns how much of each file is closed, and which contents are hidden: a
 // command may copy what it can read.
@@ -241,6 +272,7 @@ func (s *site) compare(seed uint64) map[string]int {
 			told[f[0]] = f[1] + " " + f[2]
 		}
 	}
+	open := s.openElsewhere(&plan, files)
 	closed := make(map[string]int)
 	for _, path := range files {
 		_, v := plan.Named(s.work, path)
@@ -253,7 +285,10 @@ func (s *site) compare(seed uint64) map[string]int {
 			s.t.Fatal(err)
 		}
 		id, _ := boundary.IdentityOf(info)
-		closed[fmt.Sprint(id)] = closeness[v.Access]
+		name := fmt.Sprint(id) // what one of its names opens is open
+		if was, ok := closed[name]; !ok || closeness[v.Access] < was {
+			closed[name] = closeness[v.Access]
+		}
 		if was, ok := closed[string(text)]; closeness[v.Access] == 2 && !ok {
 			closed[string(text)] = 2
 		} else if ok && closeness[v.Access] < was {
@@ -264,6 +299,9 @@ func (s *site) compare(seed uint64) map[string]int {
 		got := told[path]
 		if v.Access == boundary.Hidden && strings.HasPrefix(got, "no ") {
 			got = "no no" // what is written to an empty stand-in reaches nobody
+		}
+		if v.Access == boundary.Hidden && open[id] && got == "yes no" {
+			got = want
 		}
 		if got != want {
 			s.t.Errorf("seed %d: %s: the plan says %s (%s), a command: read, write = %s", seed,
