@@ -223,7 +223,7 @@ func (c *collector) after(name string) found {
 	case journal.Link:
 		l.image, l.mode = delta.NewSymlink(string(st.Data)), 0
 	case journal.File:
-		if data, writer, ok := c.small(name, st.Sig.Size); ok {
+		if data, writer, ok := c.Small(name, st.Sig.Size); ok {
 			l.image, l.writer = c.regular(data, l.mode), writer
 			break
 		}

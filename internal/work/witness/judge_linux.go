@@ -2,6 +2,7 @@ package witness
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"maps"
 	"path"
@@ -302,6 +303,9 @@ func (c *collector) otherName(o other, s *sorter) {
 		pre, known = e.was.image, true
 	}
 	post, id := o.post.image, idOf(&o.now.Sig)
+	if o.post.err != nil && !errors.Is(o.post.err, fs.ErrNotExist) {
+		c.gap(o.path, o.post.err.Error())
+	}
 	if o.post.err != nil || o.post.file != id || known && pre.Same(post) {
 		return
 	}

@@ -51,10 +51,5 @@ func (c *collector) file(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// small reads a file of size bytes at once. ok is false if it is large, or grows.
-func (c *collector) small(name string, size int64) (data []byte, writer, ok bool) {
-	return c.places.Small(name, size)
-}
-
 // beingWritten reports whether somebody has a file open for writing, or mapped.
 func beingWritten(f *os.File) bool { return beneath.Written(int(f.Fd())) }

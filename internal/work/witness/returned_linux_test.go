@@ -3,6 +3,7 @@ package witness
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,4 +112,16 @@ func words(r Report) string {
 	}
 	slices.Sort(list)
 	return strings.Join(list, "\n")
+}
+
+// TestAnotherNameThatCannotBeRead is told of: its file was changed by another name. One that went is not.
+func TestAnotherNameThatCannotBeRead(t *testing.T) {
+	for err, want := range map[error]int{fs.ErrPermission: 1, fs.ErrNotExist: 0} {
+		c := newCollector(t.TempDir(), nil, nil)
+		was := &held{done: true, image: delta.NewFile([]byte("old"), 0o644)}
+		c.otherName(other{path: "/b", was: was, post: found{err: &fs.PathError{Path: "/b", Err: err}}}, &sorter{})
+		if len(c.gaps) != want || len(c.names) > 0 {
+			t.Errorf("%v: gaps %v", err, c.gaps)
+		}
+	}
 }
