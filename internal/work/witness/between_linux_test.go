@@ -64,7 +64,7 @@ func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
 		"nobody, and it was moved while it was open": {"exec 3>>h; mv h k", "printf 2 >&3; exec 3>&-", func(*bench) {},
 			"proven d/h: 1 > 12\nproven h: 1 > -\nproven k: - > 12 from h"},
 		"a file that only got permissions":            {"chmod 700 a", "", write("a"), "proven a: amine > amine"},
-		"a file that only got permissions, by a name": {"chmod 700 h", "", write("d/h"), "proven h: 1mine > 1mine"},
+		"a file that only got permissions, by a name": {"chmod 700 h", "", write("d/h"), "proven d/h: 1mine > 1mine\nproven h: 1mine > 1mine"},
 		"nobody, and another name is looked at after that": {"chmod 700 h; mv d b 2>/dev/null; mv b d", "", func(*bench) {},
 			"proven d/h: 1 > 1\nproven h: 1 > 1"},
 		"a file that only got another name": {"ln a b", "", write("a"), "unproven b: - > amine"},

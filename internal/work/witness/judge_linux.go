@@ -316,7 +316,10 @@ func (c *collector) otherName(o other, s *sorter) {
 		foreign = foreign || t.foreign && (t.was == o.was || t.now.Kind == journal.File && idOf(&t.now.Sig) == id)
 	}
 	change := delta.Change{Path: o.path, Pre: pre, Post: post}
+	t := &touched{path: o.path, was: o.was, kind: journal.File, file: id, now: o.now, post: o.post}
 	switch {
+	case !known && c.onlyLooked(t):
+		c.judgeLooked(t, s)
 	case !known:
 		c.lose(o.path, o.was, post, s)
 	case foreign:
@@ -324,8 +327,7 @@ func (c *collector) otherName(o other, s *sorter) {
 	default:
 		s.proven.Set = append(s.proven.Set, change)
 	}
-	c.posts[o.path] = post
-	c.names[o.path] = &touched{path: o.path, was: o.was, kind: journal.File, now: o.now}
+	c.posts[o.path], c.names[o.path] = post, t
 	c.order = append(c.order, o.path)
 }
 
