@@ -168,7 +168,7 @@ func TestWorkingTreesInAGitDirectoryAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("bare", filepath.Join(root, "a/.GIT")); err != nil {
+	if err := os.Symlink("../bare", filepath.Join(root, "a/.GIT")); err != nil {
 		t.Fatal(err)
 	}
 	for _, thorough := range []bool{false, true} {
