@@ -1,6 +1,7 @@
 package witness_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -278,5 +279,45 @@ func TestWhatSomebodyWasWritingIsKeptWhole(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestAccessListsGivePermissions: a command makes a file and gives it permissions by an access list, as sed
+// does, and is collected at any moment of that. Nobody else was there.
+func TestAccessListsGivePermissions(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	steps := []string{`fd = os.open("new", os.O_CREAT|os.O_EXCL|os.O_RDWR, 0o600)`,
+		`os.setxattr(fd, "system.posix_acl_access", b"\2\0\0\0\1\0\6\0\377\377\377\377\4\0\4\0\377\377\377\377 \0\4\0\377\377\377\377"); os.close(fd)`,
+		`os.rename("new", "a")`, `pass`}
+	for first := range steps {
+		for second := range steps {
+			t.Run(fmt.Sprint(first, second), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, "")
+				b.write("a", "old")
+				script := "import os, time\n"
+				for i, s := range steps {
+					script += fmt.Sprintf("%s\nopen('at%d', 'w').close()\nwhile not os.path.exists('go%d'): time.sleep(0.01)\n", s, i, i)
+				}
+				x, cmd, out, box := b.start("python3 - <<'EOF'\n" + script + "EOF\n")
+				var reports []witness.Report
+				for i := range steps {
+					b.await(fmt.Sprint("at", i))
+					if i == first || i == second {
+						if err := x.Collect(func(r witness.Report) { reports = append(reports, r) }); err != nil {
+							t.Fatal(err)
+						}
+					}
+					b.write(fmt.Sprint("go", i), "")
+				}
+				if err := cmd.Wait(); err != nil {
+					t.Fatalf("%v %s", err, out)
+				}
+				box.Close()
+				certain(t, append(reports, b.end(x)), out.String())
+			})
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"kerf/internal/text/order"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/witness/gitkept"
 	"kerf/internal/work/witness/journal"
 )
 
@@ -25,7 +26,7 @@ func (c *collector) report(seen func()) Report {
 	others := c.read(seen)
 	s := &sorter{proven: Part{Certainty: ledger.Proven}, outside: Part{Certainty: ledger.Outside},
 		unproven: Part{Certainty: ledger.Unproven}, modes: Part{Certainty: ledger.Unproven}, doubted: map[string]bool{}}
-	hidden := c.gitKept()
+	hidden := gitkept.Names(c.isGit, func(p string) bool { return c.names[p] != nil })
 	var waiting []*touched // the rest of their git directory may go, too
 	for _, p := range c.order {
 		switch {
@@ -212,36 +213,10 @@ func (c *collector) halves(set delta.Set) map[int]int {
 	return from
 }
 
-// gitKept returns which names are left to git: those in a git directory that is still
-// there. One that went with all it held is like other files.
-func (c *collector) gitKept() func(string) bool {
-	there := map[string]bool{}
-	return func(p string) bool {
-		if tree.IsTemporary(path.Base(p)) {
-			return true
-		}
-		for rest, at := p, 0; ; {
-			i := strings.Index(rest, "/.git")
-			if i < 0 {
-				return false
-			}
-			at += i + len("/.git")
-			rest = p[at:]
-			if rest != "" && rest[0] != '/' {
-				continue
-			}
-			dir := p[:at]
-			is, ok := there[dir]
-			if !ok {
-				st, err := c.look(dir + "/HEAD")
-				is = err == nil && st.Kind != journal.Absent
-				there[dir] = is
-			}
-			if is || rest == "" && c.names[p] == nil {
-				return true
-			}
-		}
-	}
+// isGit reports whether a directory is one of git.
+func (c *collector) isGit(dir string) bool {
+	st, err := c.look(dir + "/HEAD")
+	return err == nil && st.Kind != journal.Absent
 }
 
 // other is another name of a file that was changed in place, with what it holds.

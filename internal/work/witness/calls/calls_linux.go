@@ -2,7 +2,11 @@
 // the seccomp filter that reports them.
 package calls
 
-import "golang.org/x/sys/unix"
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
 
 // Op is what a call does, whatever form it has.
 type Op uint8
@@ -35,6 +39,9 @@ type Form struct {
 	Fixed    uint32 // flags of calls that have no argument for them
 	Writes   bool   // only reported when Flags has a bit of WriteFlags
 	IfEquals bool   // only reported when the argument Flags is Fixed
+	// Attribute says that Path2 is the name of an attribute, behind which are its value and the size
+	// of that. Only [AccessList] is of interest.
+	Attribute bool
 }
 
 // WriteFlags are the flags of open that make it a change, or a chance for one.
@@ -65,10 +72,53 @@ var common = []numbered{
 	{unix.SYS_FCHMODAT, Form{Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: no}},
 	{unix.SYS_FCHMODAT2, Form{Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: 3}},
 	{unix.SYS_FCHMOD, Form{Op: Fchmod, Dir: 0, Path: no, Path2: no, Flags: no}},
+	{unix.SYS_SETXATTR, Form{Op: Chmod, Dir: no, Path: 0, Path2: 1, Flags: no, Attribute: true}},
+	{unix.SYS_FSETXATTR, Form{Op: Fchmod, Dir: 0, Path: no, Path2: 1, Flags: no, Attribute: true}},
 	{unix.SYS_FTRUNCATE, Form{Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no}},
 	{unix.SYS_FALLOCATE, Form{Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no}},
 	{unix.SYS_FCNTL, Form{Op: Setflags, Dir: 0, Path: no, Path2: no, Flags: 1, Fixed: unix.F_SETFL,
 		IfEquals: true}},
+}
+
+// AccessList is the attribute that gives a file permissions, see acl(5): sed -i and cp -p use it.
+const AccessList = "system.posix_acl_access"
+
+// Permissions are those that a call of Op Chmod or Fchmod asks for. read reads the memory of the caller.
+func (f Form) Permissions(args *[6]uint64, read func(at uint64, to []byte) error) (mode uint32, err error) {
+	if !f.Attribute {
+		return uint32(args[max(f.Path, f.Dir)+1]) & 0o777, nil
+	}
+	list := make([]byte, min(args[f.Path2+2], maxList))
+	if err := read(args[f.Path2+1], list); err != nil {
+		return 0, err
+	}
+	return permissions(list), nil
+}
+
+// maxList is more than the kernel takes, XATTR_SIZE_MAX.
+const maxList = 64 << 10
+
+// permissions are those that an access list comes to. Its form is that of
+// linux/posix_acl_xattr.h: the version, then entries of tag, permissions and owner.
+func permissions(list []byte) (mode uint32) {
+	const owner, group, mask, others = 1, 4, 0x10, 0x20
+	masked := false
+	for i := 4; i+8 <= len(list); i += 8 {
+		bits := uint32(list[i+2]) & 7
+		switch tag := binary.LittleEndian.Uint16(list[i:]); tag {
+		case owner:
+			mode |= bits << 6
+		case mask:
+			mode, masked = mode&^0o070|bits<<3, true
+		case group:
+			if !masked {
+				mode |= bits << 3
+			}
+		case others:
+			mode |= bits
+		}
+	}
+	return mode
 }
 
 // Of returns the form of a system call by its number; its Op is None for others.

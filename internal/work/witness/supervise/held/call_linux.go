@@ -265,10 +265,12 @@ func (c *call) chmod() error {
 
 // mode notes which permissions the call is about to give.
 func (c *call) mode(s *spot) error {
-	asked := c.notice.Args[max(c.form.Path, c.form.Dir)+1]
-	r := &journal.Record{Kind: journal.Mode, Path: s.name, Number: int64(asked & 0o777)}
-	r.Before = journal.State{Kind: s.State.Kind, Sig: s.State.Sig, Mode: s.State.Mode}
-	return c.write(r)
+	asked, err := c.form.Permissions(&c.notice.Args, c.notice.Read)
+	if err != nil {
+		return nil // the call is going to meet it
+	}
+	return c.write(&journal.Record{Kind: journal.Mode, Path: s.name, Number: int64(asked),
+		Before: journal.State{Kind: s.State.Kind, Sig: s.State.Sig, Mode: s.State.Mode}})
 }
 
 // descriptor handles calls on what is open already, and may have another name by now, or

@@ -319,19 +319,17 @@ func (c *call) read() (err error) {
 		c.flags = c.notice.Args[c.form.Flags]
 	}
 	if c.form.Path >= 0 {
-		if c.path, err = c.readName(c.notice, c.form.Path); err != nil {
+		if c.path, err = c.notice.Text(c.form.Path, &c.text); err != nil {
 			return err
 		}
 	}
 	if c.form.Path2 >= 0 {
-		c.path2, err = c.readName(c.notice, c.form.Path2)
+		c.path2, err = c.notice.Text(c.form.Path2, &c.text)
+	}
+	if c.form.Attribute && c.path2 != calls.AccessList {
+		c.form.Op = calls.None
 	}
 	return err
-}
-
-// readName reads an argument that is a path. An empty result is an empty path.
-func (w *watch) readName(n *listener.Notice, arg int8) (string, error) {
-	return listener.ReadString(int(n.PID), n.Args[arg], &w.text)
 }
 
 // unread is the answer to a call whose arguments cannot be read.

@@ -135,6 +135,29 @@ func ReadString(tid int, at uint64, buf *[2 * PageSize]byte) (string, error) {
 	return "", ErrLong
 }
 
+// Text reads an argument that is a path or a name. An empty result is an empty one.
+func (n *Notice) Text(arg int8, buf *[2 * PageSize]byte) (string, error) {
+	return ReadString(int(n.PID), n.Args[arg], buf)
+}
+
+// Read reads in the memory of the caller.
+func (n *Notice) Read(at uint64, to []byte) error {
+	if len(to) == 0 {
+		return nil
+	}
+	local := unix.Iovec{Base: &to[0], Len: uint64(len(to))}
+	remote := unix.RemoteIovec{Base: uintptr(at), Len: len(to)}
+	got, _, errno := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(n.PID), uintptr(unsafe.Pointer(&local)), 1,
+		uintptr(unsafe.Pointer(&remote)), 1, 0)
+	switch {
+	case errno != 0:
+		return errno
+	case int(got) < len(to):
+		return unix.EFAULT
+	}
+	return nil
+}
+
 // Poll waits until one of the descriptors is ready, or the time is over.
 func Poll(list []unix.PollFd, d time.Duration) bool {
 	wait := unix.NsecToTimespec(int64(d))
