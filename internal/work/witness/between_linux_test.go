@@ -321,3 +321,42 @@ func TestAccessListsGivePermissions(t *testing.T) {
 		}
 	}
 }
+
+// TestAccessListsOfFilesThatAreThere: a command that gives a file permissions by an access list is told
+// of, by each call that can. An attribute that gives none is not.
+func TestAccessListsOfFilesThatAreThere(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	b := newBench(t, "")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		b.write(name, "1")
+	}
+	if err := os.Symlink("b", filepath.Join(b.root, "l")); err != nil {
+		t.Fatal(err)
+	}
+	x, cmd, out, box := b.start(`python3 -c '
+import os
+list = b"\2\0\0\0\1\0\6\0\377\377\377\377\4\0\0\0\377\377\377\377 \0\0\0\377\377\377\377"
+os.setxattr(os.open("a", os.O_RDONLY), "system.posix_acl_access", list)
+os.setxattr("l", "system.posix_acl_access", list)
+os.setxattr("c", "system.posix_acl_access", list, follow_symlinks=False)
+try: os.setxattr("d", "user.x", b"1")
+except OSError as e: print(e)
+'`)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	box.Close()
+	r := b.end(x)
+	certain(t, []witness.Report{r}, out.String())
+	var got []string
+	for _, p := range r.Parts {
+		for _, c := range p.Set {
+			got = append(got, fmt.Sprintf("%s %o>%o", filepath.Base(c.Path), c.Pre.Mode, c.Post.Mode))
+		}
+	}
+	if got := strings.Join(got, ", "); got != "a 644>600, b 644>600, c 644>600" {
+		t.Errorf("got %s\n%s", got, out)
+	}
+}

@@ -73,6 +73,8 @@ var common = []numbered{
 	{unix.SYS_FCHMODAT2, Form{Op: Chmod, Dir: 0, Path: 1, Path2: no, Flags: 3}},
 	{unix.SYS_FCHMOD, Form{Op: Fchmod, Dir: 0, Path: no, Path2: no, Flags: no}},
 	{unix.SYS_SETXATTR, Form{Op: Chmod, Dir: no, Path: 0, Path2: 1, Flags: no, Attribute: true}},
+	{unix.SYS_LSETXATTR, Form{Op: Chmod, Dir: no, Path: 0, Path2: 1, Flags: no, Fixed: unix.AT_SYMLINK_NOFOLLOW,
+		Attribute: true}},
 	{unix.SYS_FSETXATTR, Form{Op: Fchmod, Dir: 0, Path: no, Path2: 1, Flags: no, Attribute: true}},
 	{unix.SYS_FTRUNCATE, Form{Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no}},
 	{unix.SYS_FALLOCATE, Form{Op: Ftruncate, Dir: 0, Path: no, Path2: no, Flags: no}},
@@ -135,7 +137,7 @@ func Of(number uint32) Form {
 
 // absent are calls that are answered as by a kernel that does not have them: programs
 // then use those that can be seen.
-var absent = []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_OPEN_BY_HANDLE_AT}
+var absent = []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SETXATTRAT}
 
 const (
 	offNumber = 0

@@ -243,7 +243,7 @@ func (c *call) chmod() error {
 	}
 	var s spot
 	var err error
-	if c.form.Flags >= 0 && c.flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+	if c.flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
 		s, err = c.at(c.form.Dir, c.path)
 	} else {
 		s, err = c.target()
