@@ -401,6 +401,7 @@ var changers = map[string][][6]uint64{
 	"mkdir": {{}}, "mkdirat": {{}}, "link": {{}}, "linkat": {{}}, "symlink": {{}}, "symlinkat": {{}},
 	"mknod": {{}}, "mknodat": {{}}, "truncate": {{}}, "ftruncate": {{}}, "fallocate": {{}},
 	"chmod": {{}}, "fchmod": {{}}, "fchmodat": {{}}, "fchmodat2": {{}}, "file_setattr": {{}},
+	"setxattr": {{}}, "lsetxattr": {{}}, "fsetxattr": {{}}, // of the attribute that holds an access list
 	"fcntl": {{1: unix.F_SETFL}}, "pwritev2": {{5: overAppend}},
 	"ioctl": {{1: 0x40305829}, {1: 0x4030582b}, {1: 0x40305839}, {1: extMove}, {1: enableVerity}, {1: 0x5000940e},
 		{1: 0x50009401}, {1: 0x5000940f}, {1: 0x50009417}, {1: 0x5000943f}},
@@ -418,8 +419,8 @@ var unseen = map[string]string{
 	"ioctl FICLONE": "as write; not to a file open to append",
 	"utime":         "times are no part of a version", "utimes": "as utime", "futimesat": "as utime", "utimensat": "as utime",
 	"chown": "owners are no part of a version", "fchown": "as chown", "lchown": "as chown", "fchownat": "as chown",
-	"setxattr": "attributes are no part of a version", "lsetxattr": "as setxattr", "fsetxattr": "as setxattr",
-	"removexattr": "as setxattr", "lremovexattr": "as setxattr", "fremovexattr": "as setxattr",
+	"removexattr":  "permissions stay when an access list goes; other attributes are no part of a version",
+	"lremovexattr": "as removexattr", "fremovexattr": "as removexattr",
 }
 
 // What a command may do to a file, the witness is told of: the confining filter and the
