@@ -340,18 +340,7 @@ func (s *site) whileRoaming() {
 	s.t.Setenv("ROAM", "0.7")
 	empty := filepath.Join(s.lists, "list")
 	s.must(os.WriteFile(empty, nil, 0o644))
-	end := s.start("python3", "-c", program, "roam", empty)
-	done := make(chan string)
-	go func() { done <- end() }()
-	var out string
-	for running := true; running; {
-		select {
-		case out = <-done:
-			running = false
-		default:
-		}
-		s.useTools(hidden)
-	}
+	out := s.besideTools(hidden, "python3", "-c", program, "roam", empty)
 	for line := range strings.Lines(out) {
 		word, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if word != "saw" {
@@ -382,6 +371,35 @@ func (s *site) whileRoaming() {
 		}
 	}
 	s.policy.Session.Moved()
+}
+
+// besideTools runs a command while the tools work, and gives what it printed. A tool may replace a file
+// whose name is just being protected: then no command begins.
+func (s *site) besideTools(hidden map[string]string, argv ...string) (out string) {
+	s.t.Helper()
+	for range 20 {
+		end, done := s.start(argv...), make(chan error)
+		go func() {
+			var lost error
+			out, lost = end()
+			done <- lost
+		}()
+		var lost error
+		for running := true; running; {
+			select {
+			case lost = <-done:
+				running = false
+			default:
+				s.useTools(hidden)
+			}
+		}
+		if lost == nil {
+			return out
+		}
+		s.t.Logf("once more: %v", lost)
+	}
+	s.t.Fatal("no command began")
+	return ""
 }
 
 // useTools reads, searches and writes all there is.

@@ -83,8 +83,8 @@ func (s *site) must(err error) {
 	}
 }
 
-// start begins a command in the sandbox; end waits for it, and gives what it printed.
-func (s *site) start(argv ...string) (end func() string) {
+// start begins a command in the sandbox; end waits for it, and gives what it printed, or why it did not run.
+func (s *site) start(argv ...string) (end func() (out string, lost error)) {
 	s.t.Helper()
 	box, err := sandbox.Prepare(s.t.Context(), s.policy, false, argv)
 	s.must(err)
@@ -94,15 +94,17 @@ func (s *site) start(argv ...string) (end func() string) {
 		box.Close()
 		s.t.Fatal(err)
 	}
-	return func() string {
+	return func() (string, error) {
 		s.t.Helper()
-		defer box.Close()
 		defer p.Kill()
 		if !p.Wait(2 * time.Minute) {
+			box.Close()
 			s.t.Fatal("the command hangs")
 		}
 		text, _ := p.Output()
-		return string(text)
+		code, _, _ := p.ExitCode()
+		box.Close()
+		return string(text), box.Lost(code, string(text))
 	}
 }
 
@@ -126,7 +128,8 @@ func (s *site) ask(way string, paths []string) map[string]said {
 		b.WriteString(hex.EncodeToString([]byte(path)) + "\n")
 	}
 	s.must(os.WriteFile(list, []byte(b.String()), 0o644))
-	out := s.start("python3", "-c", program, way, list)()
+	out, lost := s.start("python3", "-c", program, way, list)()
+	s.must(lost)
 	told := make(map[string]said)
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSpace(line), " ")
