@@ -247,6 +247,7 @@ func (h *hub) happened(path string, of notice) (done bool) {
 			w.foreign(n)
 			w.foreignFile(linked)
 		default:
+			n.unsure = n.unsure || slices.ContainsFunc(n.waiting, n.opening)
 			n.writers, n.linked = 0, 0 // what the command has open is not here any more
 			w.parted(linked, writers)
 			w.foreign(n)

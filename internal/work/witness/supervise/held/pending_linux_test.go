@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kerf/internal/work/witness/supervise/held/others"
 )
 
 // TestACallThatCameToNothingIsOver: a call that failed leads to no notice, and its thread need not
@@ -110,6 +112,39 @@ func TestAMoveIsOneByBothHalves(t *testing.T) {
 	}
 	if len(p.left)+len(q.left)+len(q.expects) > 0 || len(p.expects) != 2 {
 		t.Errorf("left over: %v %v", p, q)
+	}
+}
+
+// TestAFileThatIsReplacedWhileItIsOpenedIsAskedFor: the opening that is told of may be that of somebody
+// else, who need not be seen to have the file open yet.
+func TestAFileThatIsReplacedWhileItIsOpenedIsAskedFor(t *testing.T) {
+	proc, err := unix.Open("/proc", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(proc)
+	root := t.TempDir()
+	if err := os.WriteFile(root+"/f", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, replaced := range []bool{false, true} {
+		w := &NewHub().Watch(Options{Listener: -1, Dir: t.TempDir(), Roots: []string{root}}).w
+		n := &name{path: root + "/f"}
+		w.names[n.path] = n
+		p := w.settle(7)
+		p.expects, n.waiting = []expectation{{n, opened}}, []*pending{p}
+		if replaced {
+			w.hub.happened(n.path, notice{event: deleted})
+			w.hub.happened(n.path, notice{event: created})
+		}
+		w.hub.happened(n.path, notice{event: opened})
+		if n.writers != 1 || n.foreign != replaced {
+			t.Fatalf("replaced %v: %+v", replaced, n)
+		}
+		n.foreign = false // behind a cut
+		if others.Undecided(proc, w.threads, w.writables, func() {}); n.foreign != replaced {
+			t.Errorf("replaced %v: in doubt %v", replaced, n.foreign)
+		}
 	}
 }
 

@@ -181,7 +181,7 @@ func (c *call) first(n *name, p string, t *content.Thing, need level, f content.
 	}
 	c.names[p] = n
 	c.concerns(n)
-	if blind != nil { // nobody will tell what others do here
+	if blind != nil || again && n.unsure { // nobody will tell what others do here
 		c.write(&journal.Record{Kind: journal.Foreign, Path: p})
 	}
 	if lost != nil {

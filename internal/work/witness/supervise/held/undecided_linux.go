@@ -42,7 +42,7 @@ func (w *watch) writables() (list []*others.File) {
 }
 
 func (w *watch) writable(n *name, t *content.Thing) *others.File {
-	f := &others.File{ID: t.ID, Counted: t.State.Links == 1 || w.several.Of(n.linked) != nil, Opened: n.opened,
+	f := &others.File{ID: t.ID, Counted: t.State.Links == 1 || w.several.Of(n.linked) != nil, Opened: n.opened, Unsure: n.unsure,
 		Writers: func() int { return w.writers(n) }, Opening: func() bool { return slices.ContainsFunc(n.waiting, n.opening) }}
 	f.Doubt = func() {
 		n.writers += f.More

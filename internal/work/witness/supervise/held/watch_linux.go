@@ -29,6 +29,7 @@ type name struct {
 	writers     int  // how often the command has what is here open for writing
 	opens       int  // how often it opened that since it came here
 	opened      bool // the command ever opened that
+	unsure      bool // somebody put it here while the command was opening it: writers may be another's
 	ended       endings.Counts
 	waiting     []*pending
 	closed      content.Inode // that the command last wrote and closed here

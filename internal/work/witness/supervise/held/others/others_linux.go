@@ -26,6 +26,7 @@ type File struct {
 	ID      content.Inode
 	Counted bool        // Writers tells of all that the command does with it
 	Opened  bool        // the command ever opened it
+	Unsure  bool        // what Writers tells of may be another file
 	Writers func() int  // how often the command is thought to have it open
 	Opening func() bool // the command may be opening it
 	Doubt   func()      // leaves it in doubt whose what it holds is
@@ -72,8 +73,8 @@ func Decide(proc int, threads []uint32, files []*File, drain func()) (left []*Fi
 		case n != f.was:
 			left = append(left, f)
 		case f.Opening():
-		case f.Counted && f.Opened && o.Own > n:
-			f.More = o.Own - n
+		case f.Counted && f.Opened && (o.Own > n || f.Unsure && o.Own < n):
+			f.More = max(0, o.Own-n)
 			f.Doubt()
 		case f.Counted && o.Own == 0 && n == 0: // by who may not be asked, or a call is under way
 			left = append(left, f)
