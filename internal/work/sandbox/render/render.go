@@ -197,11 +197,22 @@ func (e *UnavailableError) Error() string {
 func Idle(code int, said string) string {
 	for line := range strings.Lines(said) {
 		if _, why, ok := strings.Cut(line, launch.NotSetUp); ok {
-			return visible.Plain(strings.TrimSpace(why))
+			return again(strings.TrimSpace(why))
 		}
-		if why, ok := strings.CutPrefix(line, "bwrap: "); ok {
-			return visible.Plain("bwrap: " + strings.TrimSpace(why))
+		if strings.HasPrefix(line, "bwrap: ") {
+			return again(strings.TrimSpace(line))
 		}
 	}
 	return fmt.Sprintf("what sets it up ended before the command began (exit code %d)", code)
+}
+
+// again adds the next step to a reason that a file gives which goes, as an editor saves one, while its
+// name is protected: the kernel takes the mount away with it.
+func again(why string) string {
+	why = visible.Plain(why)
+	gone := strings.HasSuffix(strings.ToLower(why), "no such file or directory") || strings.HasSuffix(why, "in mount table")
+	if gone && (strings.HasPrefix(why, "mount ") || strings.HasPrefix(why, "bwrap: Can't ")) {
+		why += "; if something replaced it just now, run the command again"
+	}
+	return why
 }

@@ -58,11 +58,17 @@ func TestWhatCommandsAreToldOfTheirSandbox(t *testing.T) {
 	}
 }
 
+const onceMore = "; if something replaced it just now, run the command again"
+
 // TestWhyNothingBegan is read from what the launcher or bubblewrap said last, and shown as text.
 func TestWhyNothingBegan(t *testing.T) {
 	for said, want := range map[string]string{
 		"": "what sets it up ended before the command began (exit code 9)", "noise\nbwrap: No \x1b[31mspace \nmore\n": "bwrap: No \ufffd[31mspace",
-		"x\nkerf: " + launch.NotSetUp + "mount /a: denied \n": "mount /a: denied", "say bwrap: no\n": "what sets it up ended before the command began (exit code 9)",
+		"x\nkerf: " + launch.NotSetUp + "mount /a: denied \n":                "mount /a: denied",
+		"kerf: " + launch.NotSetUp + "mount /a: no such file or directory\n": "mount /a: no such file or directory" + onceMore,
+		"bwrap: Can't bind mount /a on /b: Unable to find \"/b\" in mount table\n": "bwrap: Can't bind mount /a on /b: " +
+			"Unable to find \"/b\" in mount table" + onceMore,
+		"say bwrap: no\n": "what sets it up ended before the command began (exit code 9)",
 	} {
 		if got := Idle(9, said); got != want {
 			t.Errorf("%q: %q, want %q", said, got, want)
