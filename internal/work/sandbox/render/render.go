@@ -210,7 +210,8 @@ func Idle(code int, said string) string {
 // name is protected: the kernel takes the mount away with it.
 func again(why string) string {
 	why = visible.Plain(why)
-	gone := strings.HasSuffix(strings.ToLower(why), "no such file or directory") || strings.HasSuffix(why, "in mount table")
+	gone := strings.HasSuffix(strings.ToLower(why), "no such file or directory") ||
+		strings.HasSuffix(why, "in mount table")
 	if gone && (strings.HasPrefix(why, "mount ") || strings.HasPrefix(why, "bwrap: Can't ")) {
 		why += "; if something replaced it just now, run the command again"
 	}
