@@ -97,17 +97,23 @@ func keep(t *testing.T, place string, found map[string][]string) {
 	t.Logf("kept in %s: %v", to, err)
 }
 
-// enough reports whether a test that nobody told how long to run has run for a time.
+// enough reports whether a test that nobody told how long to run has run for a time, in CI for a third of it.
 func enough(began time.Time, limit time.Duration) bool {
+	if os.Getenv("KERF_LONG") == "" {
+		limit /= 3
+	}
 	return os.Getenv("KERF_TRUST_HISTORIES") == "" && time.Since(began) > limit
 }
 
-// part is some of all where somebody works on this package, and all of it in CI and with KERF_LONG.
+// part is some of all where somebody works on this package, a third of it in CI, and all with KERF_LONG.
 func part(all, some int) int {
-	if os.Getenv("KERF_LONG") == "" && os.Getenv("CI") == "" {
-		return some
+	switch {
+	case os.Getenv("KERF_LONG") != "":
+		return all
+	case os.Getenv("CI") != "":
+		return max(some, all/3)
 	}
-	return all
+	return some
 }
 
 // sampled runs a test, and names it so where it plays fewer than all. A sample runs beside other tests.

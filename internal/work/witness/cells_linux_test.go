@@ -188,13 +188,13 @@ var sameMoment = map[string]string{
 	"rmdir / remove e / kept":                           "both remove it",
 }
 
-// cells are all of them, or one of four.
+// cells are all of them, or one of several.
 func cells() (list []cell) {
 	n := 0
 	for _, call := range sorted(heldCalls) {
 		for _, act := range sorted(acts) {
 			for at := noticed; at <= after; at++ {
-				if n++; (at != open || slices.Contains(writing, call)) && (os.Getenv("KERF_LONG") != "" || n%4 == 0) {
+				if n++; (at != open || slices.Contains(writing, call)) && n%plays(1, 5, 23) == 0 {
 					list = append(list, cell{call, act, at, fmt.Sprintf("c%d", len(list))})
 				}
 			}

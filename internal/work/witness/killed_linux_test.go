@@ -71,7 +71,7 @@ func (x texts) learn(r witness.Report) {
 // make up all that it did, whenever it was collected last: also what it had begun by then
 // and did not come to the end of.
 func TestWhatIsCollectedBeforeAKillAndAfterItAddsUp(t *testing.T) {
-	checks(t, "150", "5000")
+	checks(t, 5000)
 	s := newStage(t)
 	w := s.enters()
 	ctx := context.Background()

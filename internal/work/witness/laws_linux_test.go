@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,18 +25,25 @@ import (
 	"kerf/internal/work/witness"
 )
 
-// checks sets how many histories are tried.
-func checks(t *testing.T, usual, long string) {
-	n := usual
-	if os.Getenv("KERF_LONG") != "" {
-		n = long
+// plays is how much a test plays: all with KERF_LONG, else ci in CI, and own where somebody works on this package.
+func plays(all, ci, own int) int {
+	switch {
+	case os.Getenv("KERF_LONG") != "":
+		return all
+	case os.Getenv("CI") != "":
+		return ci
 	}
+	return own
+}
+
+// checks sets how many histories are tried: so many with KERF_LONG.
+func checks(t *testing.T, all int) {
 	f := flag.Lookup("rapid.checks")
 	old := f.Value.String()
 	if old != f.DefValue {
 		return // as asked for
 	}
-	if err := flag.Set("rapid.checks", n); err != nil {
+	if err := flag.Set("rapid.checks", strconv.Itoa(plays(all, all/80, all/400))); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = flag.Set("rapid.checks", old) })
@@ -359,7 +367,7 @@ func net(t interface{ Fatalf(string, ...any) }, root string, before, after snaps
 }
 
 func TestWhatOneProcessDoesIsKnown(t *testing.T) {
-	checks(t, "300", "10000")
+	checks(t, 10000)
 	s := newStage(t)
 	rapid.Check(t, func(t *rapid.T) { s.known(t, someDeeds(t, 12)) })
 }
@@ -397,7 +405,7 @@ func (s *stage) known(t interface{ Fatalf(string, ...any) }, deeds []deed) {
 }
 
 func TestWhatManyProcessesDoIsKnown(t *testing.T) {
-	checks(t, "150", "5000")
+	checks(t, 5000)
 	s := newStage(t)
 	doubt, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -427,7 +435,7 @@ func TestWhatManyProcessesDoIsKnown(t *testing.T) {
 }
 
 func TestWhatIsCollectedMeanwhileAddsUp(t *testing.T) {
-	checks(t, "150", "5000")
+	checks(t, 5000)
 	s := newStage(t)
 	doubt, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -98,7 +98,7 @@ func takeBack(s snapshot, name string, c delta.Change) {
 // things that happen to a new name at once the kernel may tell one. Both take less than a
 // millisecond; a writer who never rests meets them now and then. The law bounds how often.
 func TestWhatOthersWroteIsHardlyEverProven(t *testing.T) {
-	checks(t, "120", "10000")
+	checks(t, 10000)
 	s := newStage(t)
 	seed := uint64(0)
 	taken := 0
