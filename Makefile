@@ -40,7 +40,7 @@ fleet: ## the tests of fleet/, a module of its own, where what it needs is there
 
 oracle: ## the providers' own libraries as judges, and tokens, where they are there: cd internal/testkit/oracle && go mod download
 	@if why=$$(cd internal/testkit/oracle && GOFLAGS=-mod=readonly $(OFFLINE) $(GO) list -deps -test ./... 2>&1 >/dev/null); \
-	  then cd internal/testkit/oracle && $(GO) vet ./... && $(GO) test ./...; \
+	  then cd internal/testkit/oracle && $(if $(VET),,$(GO) vet ./... &&) $(GO) test $(VET) ./...; \
 	  elif echo "$$why" | grep -q 'updates to go.mod needed'; then echo "oracle: its go.mod is behind (cd internal/testkit/oracle && go mod tidy)"; exit 1; \
 	  else echo "oracle: its modules are not there (cd internal/testkit/oracle && go mod download); its tests were not run"; [ -z "$(IN_CI)" ] || { echo "$$why"; exit 1; }; fi
 
