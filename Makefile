@@ -10,9 +10,9 @@ WINDOWS ?= $(filter-out ./internal/agent/policy/... ./internal/agent/turn,$(PURE
 # Where several goroutines use the same memory; make race does all packages.
 ROOMS   ?= ./internal/agent/turn ./internal/agent/team ./internal/work/mcpclient ./internal/front/serve/... ./internal/front/web/...
 # The packages that read KERF_LONG.
-LONG    ?= $(sort $(dir $(shell grep -rl --include='*_test.go' KERF_LONG cmd internal | sed 's|^|./|')))
+LONG    ?= $(sort $(dir $(shell grep -rlE --include='*_test.go' 'KERF_LONG|testkit/long' cmd internal | sed 's|^|./|')))
 
-.PHONY: help pictures web fleet oracle module release-snapshot release-check pure arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly fuzz-reads cost mutate mutate-rooms
+.PHONY: help pictures web fleet oracle module release-snapshot release-check pure arm64 wine build demo test check bench tools lint vet staticcheck cross race race-rooms fuzz long security nightly nightly-witness nightly-kills fuzz-reads cost mutate mutate-rooms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -72,7 +72,7 @@ race-rooms: ## some rooms that share memory between goroutines, with the race de
 fuzz: ## each fuzz target for a number of inputs: make fuzz [N=1000]
 	@GO=$(GO) sh ./.ci/fuzz $(or $(N),1000)
 
-long: tools ## all tests of the packages whose long laws KERF_LONG=1 switches on; hours
+long: tools ## all tests of the packages whose long laws KERF_LONG=1 switches on; two to three hours of a small machine
 	KERF_LONG=1 $(GO) run ./internal/testkit/skips -- -timeout 6h -p 1 $(LONG)
 
 web: tools ## the tests of the pages of kerf web, most of them in Chromium
@@ -89,10 +89,15 @@ security: tools ## every security test as a table: id, backend, pass or the reas
 	@GO=$(GO) sh ./.ci/security
 
 nightly: tools ## other people's bytes: 10,000 random histories, hundreds of kills, two agents and a user; hours
-	KERF_LONG=1 KERF_TRUST_HISTORIES=10000 KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
-	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/witness ./internal/work/changes \
-	  ./internal/work/tries
-	KERF_LONG=1 $(GO) test -v -timeout 4h -run 'TestIdleRooms|TestKeepIsKilled' ./cmd/kerf
+	KERF_LONG=1 KERF_TRUST_HISTORIES=$(or $(N),10000) KERF_TRUST_KILLS=200 KERF_TRUST_STEPS=1000 \
+	  $(GO) test -v -timeout 12h ./internal/trust ./internal/work/tries
+
+nightly-witness: tools ## all that the laws of the witness play, and of file tools beside commands; hours
+	KERF_LONG=all $(GO) test -v -timeout 12h ./internal/work/witness ./internal/work/sandbox/agree
+
+nightly-kills: tools ## the program killed at every call by which it changes a file, the sandbox's commands a thousand times; hours
+	KERF_LONG=all $(GO) test -v -timeout 12h -run 'TestSEC_E[1-3]|Killed|Power|TestIdleRooms' ./cmd/kerf
+	KERF_LONG=all $(GO) test -v -timeout 4h -run 'TestSEC_O' ./internal/work/sandbox
 
 fuzz-reads: tools ## generated lines that Kerf says only read, run under strace: make fuzz-reads [N=10000] [SEED=1]
 	KERF_READS=$(or $(N),10000) KERF_READS_SEED=$(or $(SEED),1) $(GO) test -v -timeout 6h -run OnlyReads ./internal/agent/executor/usershell

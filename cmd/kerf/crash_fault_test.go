@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/long"
 )
 
 // stage is a directory with a patch of 50 files for it, made by git, and what the
@@ -236,13 +237,10 @@ func (r *trial) check(what string) (isNew bool) {
 	return false
 }
 
-// step returns how far apart the calls are that a test tries: every one with
-// KERF_LONG, else about sample of them.
+// step returns how far apart the calls are that a test tries: about sample of them, five times as many with KERF_LONG=1,
+// every one with KERF_LONG=all.
 func step(calls, sample int) int {
-	if os.Getenv("KERF_LONG") != "" {
-		return 1
-	}
-	return max(1, calls/sample)
+	return max(1, long.Of(1, calls/(5*sample), calls/sample))
 }
 
 // moments are the calls that are tried, as [step] has them, and the last one.

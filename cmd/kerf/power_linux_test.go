@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/long"
 	"kerf/internal/testkit/modeltest"
 	"kerf/internal/testkit/powerloss"
 )
@@ -114,10 +115,7 @@ func TestPowerLossOfASession(t *testing.T) {
 	e := newElectric(t)
 	old := treeOf(t, e.dir)
 	r := rand.New(rand.NewPCG(1, 2))
-	before, after := 30, 30
-	if os.Getenv("KERF_LONG") != "" {
-		before, after = 1000, 1000
-	}
+	before, after := long.Of(1000, 500, 30), long.Of(1000, 500, 30)
 	kinds := map[[2]bool][]outage{}
 	seen, tried := map[[2]bool]int{}, map[string]bool{}
 	e.run(func(what string, ended bool, d *powerloss.Disk) {

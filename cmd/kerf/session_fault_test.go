@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/long"
 )
 
 // faulty is a session of the real program with a scripted model, whose system
@@ -74,13 +75,9 @@ func (f *faulty) must(what string, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// points are the calls at which a fault is put: some by default, many with
-// KERF_LONG=1.
+// points are the calls at which a fault is put: few, or all or a part of many as KERF_LONG says.
 func points(total, few, many int) []int {
-	n := few
-	if os.Getenv("KERF_LONG") != "" {
-		n = many
-	}
+	n := long.Of(many, many/4, few)
 	r := rand.New(rand.NewPCG(1, uint64(total)))
 	var list []int
 	for range n {
@@ -105,7 +102,7 @@ func (f *faulty) count(below ...string) int {
 	return len(calls)
 }
 
-// TestKilledSessionsGoOn kills a session at 5 moments, at 200 with KERF_LONG=1. It
+// TestKilledSessionsGoOn kills a session at 5 moments, at 200 with KERF_LONG=all. It
 // can be resumed, verifies, and a replay gives the same.
 func TestKilledSessionsGoOn(t *testing.T) {
 	f := newFaulty(t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 	"net"
@@ -376,10 +377,7 @@ except OSError as e:
 
 // Many commands leave nothing: no process, descriptor, mount, file, goroutine.
 func TestSEC_O5_ManyCommandsLeaveNothing(t *testing.T) {
-	rounds := 100
-	if os.Getenv("KERF_LONG") != "" {
-		rounds = 1000
-	}
+	rounds := long.Of(1000, 300, 100)
 	each(t, func(t *testing.T) {
 		s := newSite(t)
 		s.repository()
@@ -469,10 +467,7 @@ func TestSEC_AsAnOrdinaryUser(t *testing.T) {
 	if out, err := exec.Command("git", "init", "-q", stranger).CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
-	which := ordinary
-	if os.Getenv("KERF_LONG") != "" {
-		which = "TestSEC_[FNKO]"
-	}
+	which := long.Of("TestSEC_[FNKO]", "TestSEC_[FNKO]", ordinary)
 	cmd := exec.Command(setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", program, "-test.v",
 		"-test.run", which)
 	cmd.Dir = dir

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kerf/internal/testkit/long"
 )
 
 // shared opens, by key or name, what another process shares. It prints what it
@@ -118,10 +120,7 @@ func accessList() []byte {
 
 // Kerf dies in every way at any moment: nobody survives and nothing is left.
 func TestSEC_O2_KerfDiesAtAnyMoment(t *testing.T) {
-	rounds := 10
-	if os.Getenv("KERF_LONG") != "" {
-		rounds = 100
-	}
+	rounds := long.Of(100, 20, 10)
 	signals := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGSEGV}
 	one(t, func(t *testing.T) {
 		ran, span := 0, 150*time.Millisecond

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/proc"
 )
@@ -16,10 +17,7 @@ func TestSEC_O1_NothingRunsWhenTheBoxIsClosed(t *testing.T) {
 	each(t, func(t *testing.T) {
 		const script = `for i in 1 2 3 4 5 6; do setsid sh -c 'while :; do mkdir made-$1-$$ 2>/dev/null; rmdir made-$1-$$; done' x $i >/dev/null 2>&1 </dev/null & done; exec >/dev/null 2>&1
 while [ -z "$(ls)" ]; do :; done`
-		rounds := 10
-		if os.Getenv("KERF_LONG") != "" {
-			rounds = 200
-		}
+		rounds := long.Of(200, 50, 10)
 		s := newSite(t)
 		changed := func() time.Time {
 			info, err := os.Stat(s.work)

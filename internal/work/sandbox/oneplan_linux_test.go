@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/pathname"
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/boundary/mounts"
 )
@@ -174,10 +175,7 @@ func TestThePlanSaysWhatCommandsCanDo(t *testing.T) {
 }
 
 func comparePlans(t *testing.T) {
-	rounds := 2
-	if os.Getenv("KERF_LONG") != "" {
-		rounds = 100
-	}
+	rounds := long.Of(100, 100, 2)
 	modes := map[string]string{boundary.OwnLauncher: boundary.WorkspaceWrite, boundary.Bubblewrap: boundary.WorkspaceWrite,
 		boundary.Landlock: boundary.ReadOnly}
 	for backend, mode := range modes {

@@ -194,7 +194,7 @@ func cells() (list []cell) {
 	for _, call := range sorted(heldCalls) {
 		for _, act := range sorted(acts) {
 			for at := noticed; at <= after; at++ {
-				if n++; (at != open || slices.Contains(writing, call)) && n%plays(1, 5, 23) == 0 {
+				if n++; (at != open || slices.Contains(writing, call)) && n%plays(1, 1, 5, 23) == 0 {
 					list = append(list, cell{call, act, at, fmt.Sprintf("c%d", len(list))})
 				}
 			}

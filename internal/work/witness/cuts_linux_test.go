@@ -178,7 +178,7 @@ func (c cutPlay) set(s *stage) {
 // TestWhatANameHeldAtACutIsKnownAfterAKill plays what a name is at a cut, what happens to it then, and
 // who is killed: what is told is what happened, and that the command did it.
 //
-// With KERF_LONG set all is played, else each combination of a state with what follows by a part of
+// With KERF_LONG=all all is played, else each combination of a state with what follows by a part of
 // those of a look with a kill. KERF_TEST_CUT is one combination, as it is told: "open / linked".
 func TestWhatANameHeldAtACutIsKnownAfterAKill(t *testing.T) {
 	n := 0
@@ -192,7 +192,7 @@ func TestWhatANameHeldAtACutIsKnownAfterAKill(t *testing.T) {
 			if only := os.Getenv("KERF_TEST_CUT"); only != "" {
 				all = slices.DeleteFunc(all, func(c cutPlay) bool { return c.state+" / "+c.then != only })
 			} else {
-				all = slices.DeleteFunc(all, func(cutPlay) bool { i++; return i%plays(1, 13, 61) != 0 })
+				all = slices.DeleteFunc(all, func(cutPlay) bool { i++; return i%plays(1, 3, 13, 61) != 0 })
 			}
 			t.Run(look+", killed "+kill, func(t *testing.T) { playCuts(t, all, look, kill) })
 		}

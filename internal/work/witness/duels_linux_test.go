@@ -477,7 +477,7 @@ func TestDuels(t *testing.T) {
 	}
 	one := 1
 	if rounds == 0 && only == "" {
-		one = plays(1, 5, 23)
+		one = plays(1, 1, 5, 23)
 	}
 	s := newStage(t)
 	var all outcome

@@ -3,7 +3,6 @@ package witness_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	worktree "kerf/internal/work/tree"
@@ -139,7 +139,7 @@ func TestWhatIsCollectedBeforeAKillAndAfterItAddsUp(t *testing.T) {
 		}
 	})
 	t.Logf("%d of %d were recovered", recovered, plays)
-	if recovered == 0 && os.Getenv("KERF_LONG") == "" {
+	if recovered == 0 && !long.Asked() {
 		t.Error("nothing was ever recovered")
 	}
 }

@@ -20,30 +20,29 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness"
 )
 
-// plays is how much a test plays: all with KERF_LONG, else ci in CI, and own where somebody works on this package.
-func plays(all, ci, own int) int {
-	switch {
-	case os.Getenv("KERF_LONG") != "":
-		return all
-	case os.Getenv("CI") != "":
-		return ci
+// plays is how much a test plays: all or a part of it as KERF_LONG says, else ci in CI, and own where somebody works
+// on this package.
+func plays(all, part, ci, own int) int {
+	if os.Getenv("CI") != "" {
+		own = ci
 	}
-	return own
+	return long.Of(all, part, own)
 }
 
-// checks sets how many histories are tried: so many with KERF_LONG.
+// checks sets how many histories are tried: so many with KERF_LONG=all.
 func checks(t *testing.T, all int) {
 	f := flag.Lookup("rapid.checks")
 	old := f.Value.String()
 	if old != f.DefValue {
 		return // as asked for
 	}
-	if err := flag.Set("rapid.checks", strconv.Itoa(plays(all, all/80, all/400))); err != nil {
+	if err := flag.Set("rapid.checks", strconv.Itoa(plays(all, all/5, all/80, all/400))); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = flag.Set("rapid.checks", old) })

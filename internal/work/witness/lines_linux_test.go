@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness"
 	"kerf/internal/work/witness/journal"
@@ -98,9 +99,9 @@ func TestKilledBehindSampledLinesOfTheJournal(t *testing.T) {
 		for n := int64(1); n <= lines; n++ {
 			at = append(at, n)
 		}
-		if os.Getenv("KERF_LONG") == "" {
+		if !long.Asked() {
 			r.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
-			at = append(at[:plays(0, 10, 2)], 1, 2)
+			at = append(at[:plays(0, 0, 10, 2)], 1, 2)
 		}
 		for _, n := range at {
 			reports, died := s.killedBehind(t, n, both)

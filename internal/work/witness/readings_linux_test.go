@@ -106,7 +106,7 @@ func (s *stage) collections(n int) {
 	for _, state := range states {
 		for _, hand := range hands {
 			for _, at := range []witness.Moment{first, beforeAll, witness.ToLook, witness.Looked, witness.WasRead, witness.WasSeen} {
-				if n++; n%plays(1, 8, 41) != 0 {
+				if n++; n%plays(1, 1, 8, 41) != 0 {
 					continue
 				}
 				name := fmt.Sprintf("%s/%s/%d", state.name, hand.name, at)

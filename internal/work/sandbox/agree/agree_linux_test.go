@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/sandbox"
@@ -36,10 +37,7 @@ func TestFileToolsAndCommandsAgree(t *testing.T) {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		t.Skipf("nothing can be mounted: %v", err)
 	}
-	rounds := 1
-	if os.Getenv("KERF_LONG") != "" {
-		rounds = 100
-	}
+	rounds := long.Of(100, 15, 1)
 	first := uint64(0)
 	if text := os.Getenv("KERF_AGREE_SEED"); text != "" {
 		if _, err := fmt.Sscan(text, &first); err != nil {
