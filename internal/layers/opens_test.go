@@ -21,7 +21,7 @@ var rooms = []string{"internal/agent", "internal/engine", "internal/work"}
 
 // ownRooms are those whose files are Kerf's own, or that are the plan and the tree.
 var ownRooms = []string{"internal/work/boundary", "internal/work/sandbox", "internal/work/tree", "internal/work/store",
-	"internal/work/ledger", "internal/work/presence", "internal/work/room", "internal/work/txn", "internal/agent/rollout",
+	"internal/work/homes", "internal/work/ledger", "internal/work/presence", "internal/work/room", "internal/work/txn", "internal/agent/rollout",
 	"internal/agent/outline", "internal/work/changes/retention", "internal/work/changes/reviewed", "internal/work/witness/journal"}
 
 // opened says of each other file with such a call what it reaches.

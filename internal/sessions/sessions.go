@@ -23,8 +23,8 @@ import (
 	"kerf/internal/sessions/replay"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/present"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/txn"
 )
 
 // AgentSource is what the metadata of a sub-agent's session names as its source.
@@ -144,7 +144,7 @@ func (s *Store) info(id string) protocol.SessionInfo {
 }
 
 // moves are the directories that were renamed since sessions began in them.
-func (s *Store) moves() []ledger.Move { return ledger.Moves(txn.WorkspacesOf(s.o.Home)) }
+func (s *Store) moves() []ledger.Move { return ledger.Moves(homes.All(s.o.Home)) }
 
 // begun is what the first record of a session says, for one whose metadata cannot be read.
 func (s *Store) begun(id, damage string) protocol.SessionInfo {

@@ -12,9 +12,9 @@ import (
 
 	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
-	"kerf/internal/work/txn"
 )
 
 // What was kept of a try that stays is the ground on which the rest is kept later: a file
@@ -30,7 +30,7 @@ type keptPath struct {
 func (t *Try) keptFile() string { return filepath.Join(t.Dir, "kept.json") }
 
 func (t *Try) store() (*store.Store, error) {
-	return store.Open(filepath.Join(txn.HomeOf(t.Dir, t.Meta.Roots[0]), "store"))
+	return store.Open(filepath.Join(homes.Of(t.Dir, t.Meta.Roots[0]), "store"))
 }
 
 // readKept reads what was kept of the try before.

@@ -18,6 +18,7 @@ import (
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/settle"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/overlay"
 	"kerf/internal/work/repo"
@@ -213,7 +214,7 @@ func (p *planner) records() error {
 
 // entries are what the try's own ledger has.
 func (t *Try) entries() ([]ledger.Entry, error) {
-	dir := txn.HomeOf(t.Dir, t.Meta.Roots[0])
+	dir := homes.Of(t.Dir, t.Meta.Roots[0])
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // nothing was recorded
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/work/check"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tries"
-	"kerf/internal/work/txn"
 	"kerf/internal/work/workspace"
 )
 
@@ -247,7 +247,7 @@ func TestVerdictsOfATry(t *testing.T) {
 	if v, err := try.Verdicts(); len(v) > 0 || err != nil || try.Session() != "" {
 		t.Errorf("before any: %v, %v, session %q", v, err, try.Session())
 	}
-	home := txn.HomeOf(try.Dir, h.dir)
+	home := homes.Of(try.Dir, h.dir)
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,8 @@ import (
 	"kerf/internal/text/pattern"
 	"kerf/internal/work/boundary/mounts"
 	"kerf/internal/work/boundary/nested"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/overlay"
-	"kerf/internal/work/txn"
 )
 
 const (
@@ -136,7 +136,7 @@ func (t *Try) fill() error {
 		}
 		t.Meta.Modes = append(t.Meta.Modes, uint32(st.Mode().Perm()))
 	}
-	if err := os.Mkdir(txn.WorkspacesOf(t.Dir), 0o700); err != nil {
+	if err := os.Mkdir(homes.All(t.Dir), 0o700); err != nil {
 		return err
 	}
 	return t.describe()
@@ -435,11 +435,11 @@ func (t *Try) spec(home string) (overlay.Spec, error) {
 	for i := range t.Meta.Roots {
 		s.Layers = append(s.Layers, t.layer(i))
 	}
-	records := txn.WorkspacesOf(home)
-	if err := os.MkdirAll(records, 0o700); err != nil {
+	all := homes.All(home)
+	if err := os.MkdirAll(all, 0o700); err != nil {
 		return s, err
 	}
-	s.Binds = []overlay.Bind{{From: txn.WorkspacesOf(t.Dir), To: records}}
+	s.Binds = []overlay.Bind{{From: homes.All(t.Dir), To: all}}
 	return s, nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"kerf/internal/work/check"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
-	"kerf/internal/work/txn"
 )
 
 // Verdicts are what checks found in a try, as it is entered into the ledger of the directory
@@ -82,7 +82,7 @@ func (t *Try) Attempt() (v *ledger.Verdict, seq int64, err error) {
 
 // sound is the first place where the try's own ledger is not as it was written.
 func (t *Try) sound() error {
-	l, err := ledger.Open(txn.HomeOf(t.Dir, t.Meta.Roots[0]))
+	l, err := ledger.Open(homes.Of(t.Dir, t.Meta.Roots[0]))
 	if err != nil {
 		return err
 	}

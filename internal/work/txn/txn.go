@@ -26,8 +26,6 @@ package txn
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -314,36 +312,4 @@ func (o CommitOptions) entry(id string) *ledger.Entry {
 // exactModes reports whether files get the modes of their images to the bit.
 func (o CommitOptions) exactModes() bool {
 	return o.AsMade || o.Cause == ledger.CauseUndo || o.Cause == ledger.CauseRedo
-}
-
-// HomeFor returns the directory of the workspace whose first root is roots[0], below
-// kerfHome, and makes it, with a file "root" that names the root. Trouble with making
-// it shows when something is written there.
-func HomeFor(kerfHome string, roots []string) string {
-	first := ""
-	if len(roots) > 0 {
-		first = roots[0]
-	}
-	home := HomeOf(kerfHome, first)
-	name := filepath.Join(home, "root")
-	if _, err := os.Stat(name); err != nil && os.MkdirAll(home, 0o700) == nil {
-		_ = os.WriteFile(name, []byte(realRoot(first)+"\n"), 0o600)
-	}
-	return home
-}
-
-// HomeOf is HomeFor without making anything.
-func HomeOf(kerfHome, root string) string {
-	sum := sha256.Sum256([]byte(realRoot(root)))
-	return filepath.Join(WorkspacesOf(kerfHome), hex.EncodeToString(sum[:8]))
-}
-
-// WorkspacesOf has the directories of all workspaces.
-func WorkspacesOf(kerfHome string) string { return filepath.Join(kerfHome, "workspaces") }
-
-func realRoot(root string) string {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	return filepath.ToSlash(filepath.Clean(root))
 }

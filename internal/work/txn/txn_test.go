@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -561,30 +560,6 @@ func TestRecord(t *testing.T) {
 	}
 	if !f.w.Store.Has(set[0].Pre.Sum) || f.w.Store.Has(set[0].Post.Sum) {
 		t.Error("images")
-	}
-}
-
-func TestHomeForIsStable(t *testing.T) {
-	f := newFixture(t)
-	link := f.root + "-link"
-	if err := os.Symlink(f.root, link); err != nil {
-		t.Skip(err)
-	}
-	a, b := HomeFor(f.home, []string{f.root}), HomeFor(f.home, []string{link, "/other"})
-	if a != b || len(filepath.Base(a)) != 16 || filepath.Dir(a) != filepath.Join(f.home, "workspaces") {
-		t.Errorf("%s, %s", a, b)
-	}
-	gone := map[string]bool{HomeOf(f.home, f.root+"-gone"): true, HomeOf(f.home, f.root+"-gone-too"): true, HomeOf(f.home, ""): true, a: true}
-	if len(gone) != 4 || HomeOf(f.home, f.root+"-gone/") != HomeOf(f.home, f.root+"-gone") {
-		t.Errorf("roots that are not there have %v", gone)
-	}
-	if text, err := os.ReadFile(filepath.Join(a, "root")); err != nil || string(text) != filepath.ToSlash(f.root)+"\n" {
-		t.Errorf("%q %v", text, err)
-	}
-	for name, want := range map[string]os.FileMode{filepath.Join(a, "root"): 0o600, a: 0o700, filepath.Dir(a): 0o700} {
-		if st, err := os.Stat(name); err != nil || st.Mode().Perm() != want && runtime.GOOS != "windows" {
-			t.Errorf("%s has mode %v, %v", name, st.Mode(), err)
-		}
 	}
 }
 

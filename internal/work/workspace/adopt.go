@@ -13,9 +13,9 @@ import (
 	"kerf/internal/atomicfile"
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/tree"
-	"kerf/internal/work/txn"
 )
 
 // A workspace is known by the path of its first root. When a project was renamed, moved,
@@ -88,7 +88,7 @@ func identity(t *tree.Tree, root string) (dev, ino uint64) {
 // doubt. It runs before anything is made for the root.
 func (w *Workspace) rejoin(home, root string) {
 	root = rootName(root)
-	if dir := txn.HomeOf(home, root); hasHistory(dir) {
+	if dir := homes.Of(home, root); hasHistory(dir) {
 		// A join that was cut short leads to another name, and the directory has this one again.
 		if m := ledger.Moves(dir); len(m) > 0 && string(m[len(m)-1].To) != root {
 			_ = ledger.AddMove(dir, string(m[len(m)-1].To), root) // the next Open tries again
@@ -114,7 +114,7 @@ func (w *Workspace) rejoin(home, root string) {
 // nothing.
 func Former(home, root string) string {
 	root = rootName(root)
-	if hasHistory(txn.HomeOf(home, root)) {
+	if hasHistory(homes.Of(home, root)) {
 		return ""
 	}
 	if fit := formers(home, root); len(fit) == 1 && fit[0].gone {
@@ -126,11 +126,11 @@ func Former(home, root string) string {
 // Adopt lets the history of the directory from count for root, which has none of its own.
 func Adopt(home, from, root string) error {
 	from, root = rootName(from), rootName(root)
-	dir := txn.HomeOf(home, from)
+	dir := homes.Of(home, from)
 	switch {
 	case !hasHistory(dir):
 		return fmt.Errorf("%s has no history in %s", from, home)
-	case hasHistory(txn.HomeOf(home, root)):
+	case hasHistory(homes.Of(home, root)):
 		return fmt.Errorf("%s has a history of its own, and two cannot be joined", root)
 	}
 	if st, err := os.Stat(from); err == nil && st.IsDir() && !elsewhere(dir, home) {
@@ -281,7 +281,7 @@ func holds(path string, v ledger.Version) bool {
 // join gives the history of f to root. It may be cut short and begun again. What is kept
 // for root without a history, such as outputs that were shown, joins the contents of f.
 func (f former) join(home, root string) error {
-	to := txn.HomeOf(home, root)
+	to := homes.Of(home, root)
 	err := ledger.AddMove(f.dir, f.root, root)
 	if err == nil {
 		err = ledger.NoteMove(filepath.Dir(to), f.root, root)

@@ -9,6 +9,7 @@ import (
 
 	"kerf/internal/text/delta"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
@@ -138,7 +139,7 @@ func TestAJoinThatWasCutShort(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		home, top := dirs(t)
 		old, now := madeIn(t, home, filepath.Join(top, "old"), "one\n"), filepath.Join(top, "new")
-		if err := ledger.AddMove(txn.HomeOf(home, old), filepath.ToSlash(old), filepath.ToSlash(now)); err != nil {
+		if err := ledger.AddMove(homes.Of(home, old), filepath.ToSlash(old), filepath.ToSlash(now)); err != nil {
 			t.Fatal(err)
 		}
 		if back {
@@ -297,7 +298,7 @@ func cutShort(t *testing.T, home, root string, nth int) bool {
 		}
 		return nil
 	}
-	dir := txn.HomeOf(home, root)
+	dir := homes.Of(home, root)
 	tr, err := tree.Open(tree.Options{Roots: []string{root}, Before: die})
 	if err != nil {
 		t.Fatal(err)

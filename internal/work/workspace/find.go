@@ -9,15 +9,15 @@ import (
 	"kerf/internal/atomicfile"
 	"kerf/internal/pathname"
 	"kerf/internal/text/order"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/repo"
-	"kerf/internal/work/txn"
 )
 
 // Find is the first root of the workspace that dir is in: the nearest directory
 // upwards with a ledger below home, or dir.
 func Find(home, dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
-		if !written(txn.HomeOf(home, at)).IsZero() {
+		if !written(homes.Of(home, at)).IsZero() {
 			return at
 		}
 		if filepath.Dir(at) == at {
@@ -39,7 +39,7 @@ func written(dir string) time.Time {
 // come the others in the repository of path that have one: what ran there may have changed path, too.
 func Holding(home, path string) (roots []string) {
 	for at := filepath.Dir(path); ; at = filepath.Dir(at) {
-		if !written(txn.HomeOf(home, at)).IsZero() {
+		if !written(homes.Of(home, at)).IsZero() {
 			roots = append(roots, at)
 		}
 		if filepath.Dir(at) == at {
@@ -69,7 +69,7 @@ type Near struct {
 func Beside(home, own, dir string) []Near {
 	own, dir = rootName(own), rootName(dir)
 	top := rootName(repo.Top(dir))
-	workspaces := txn.WorkspacesOf(home)
+	workspaces := homes.All(home)
 	var all []Near
 	for _, name := range subdirs(workspaces) {
 		data, err := atomicfile.Read(filepath.Join(workspaces, name, "root"))
@@ -92,7 +92,7 @@ func Beside(home, own, dir string) []Near {
 }
 
 // WrittenAt is when the history of root was added to last; zero where it has none.
-func WrittenAt(home, root string) time.Time { return written(txn.HomeOf(home, root)) }
+func WrittenAt(home, root string) time.Time { return written(homes.Of(home, root)) }
 
 // findFormer is Find where no directory has a ledger: the nearest one that has the
 // history of a directory that is gone, without doubt, or dir.

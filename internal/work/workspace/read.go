@@ -4,16 +4,16 @@ import (
 	"path/filepath"
 
 	"kerf/internal/work/changes"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
-	"kerf/internal/work/txn"
 )
 
 // Read uses a reader of what Kerf's home keeps about a root, as it is: the root may be gone, and
 // what a crash left there stays.
 func Read(home, root string, use func(changes.Reader) error) error {
 	root = Real(root, root)
-	dir := txn.HomeOf(home, root)
+	dir := homes.Of(home, root)
 	s, err := store.Open(filepath.Join(dir, "store"))
 	if err != nil {
 		return err
@@ -29,6 +29,6 @@ func Read(home, root string, use func(changes.Reader) error) error {
 
 // LedgerOf are the files in which the history of root is: the ledger, and its last entry.
 func LedgerOf(home, root string) (ledger, head string) {
-	dir := txn.HomeOf(home, Real(root, root))
+	dir := homes.Of(home, Real(root, root))
 	return filepath.Join(dir, "ledger.jsonl"), filepath.Join(dir, "ledger.head")
 }

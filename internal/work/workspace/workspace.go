@@ -13,6 +13,7 @@ import (
 
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/presence"
 	"kerf/internal/work/repo"
@@ -112,7 +113,7 @@ func (w *Workspace) open(o Options) error {
 		o.Home = w.scratch
 	}
 	w.rejoin(o.Home, o.Roots[0])
-	w.Dir = txn.HomeFor(o.Home, o.Roots)
+	w.Dir = homes.For(o.Home, o.Roots)
 	w.Room = room.New(w.Dir)
 	parts := []struct {
 		name string

@@ -10,6 +10,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"kerf/internal/text/delta"
+	"kerf/internal/work/homes"
 	"kerf/internal/work/txn"
 )
 
@@ -31,7 +32,7 @@ func TestOpenLeaksNothing(t *testing.T) {
 			if _, err := Open(o); !errors.Is(err, fault) {
 				t.Fatalf("the error is %v", err)
 			}
-			nothingLeft(t, before, txn.HomeOf(home, root))
+			nothingLeft(t, before, homes.Of(home, root))
 		})
 	}
 }
@@ -57,13 +58,13 @@ func TestOpenLeaksNothingInUse(t *testing.T) {
 	if err := opened.open(o); !errors.Is(err, fault) {
 		t.Fatalf("the error is %v", err)
 	}
-	nothingLeft(t, before, txn.HomeOf(home, root))
+	nothingLeft(t, before, homes.Of(home, root))
 }
 
 // TestOpenLeaksNothingAfterFailedRecovery has a journal that cannot be settled.
 func TestOpenLeaksNothingAfterFailedRecovery(t *testing.T) {
 	home, root := dirs(t)
-	dir := txn.HomeOf(home, root)
+	dir := homes.Of(home, root)
 	err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte("damaged\n"), 0o600))
 	if err != nil {
 		t.Fatal(err)
