@@ -6,12 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
@@ -359,6 +363,102 @@ func TestEachFileThatLandedIsEntered(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.entered || c.entered == "" && len(f.entries()) > 0 {
 			t.Errorf("%q fail: %q are entered in %d entries", c.fail, got, len(f.entries()))
+		}
+	}
+}
+
+// TestWhatWasTakenBackIsNotClaimedLater breaks the disk at each call of a commit, until the journal cannot be emptied
+// either. What somebody writes after that is theirs, also if it is what the commit wanted.
+func TestWhatWasTakenBackIsNotClaimedLater(t *testing.T) {
+	for name, want := range map[string]int{"a": 2, "c": 3, "new": 3, "d/e/new": 3} {
+		for _, text := range []string{"theirs", "after", "aft"} {
+			waited := 0
+			for _, best := range []bool{false, true} {
+				for k := 1; takenBack(t, name, text, best, k, &waited); k++ {
+				}
+			}
+			if waited < want {
+				t.Errorf("%s: the journal waited %d times", name, waited)
+			}
+		}
+	}
+}
+
+// takenBack reports whether a call k was there to fail.
+func takenBack(t *testing.T, name, text string, best bool, k int, waited *int) bool {
+	f := newFixture(t)
+	f.write("a", "before", "c", "before")
+	if err := os.Link(f.path("a"), f.path("b")); err != nil {
+		t.Skip(err)
+	}
+	calls, broken := 0, false
+	w := f.open(true, func(op, _ string) error {
+		if calls++; broken && calls >= k {
+			return fmt.Errorf("%s: %w", op, syscall.EIO)
+		}
+		return nil
+	})
+	c := delta.Change{Path: f.path(name), Pre: f.image(name), Post: delta.NewFile([]byte("after"), 0o644)}
+	calls, broken = 0, true
+	out, err := w.Commit(context.Background(), delta.Set{c}, CommitOptions{BestEffort: best})
+	broken = false
+	if !out.Exact || len(out.Committed) > 0 || !w.journal.Pending() {
+		return err != nil
+	}
+	*waited++
+	f.write(name, text)
+	before := f.snapshot()
+	r, err := w.Recover(context.Background())
+	if err != nil || len(r.Conflicts) > 0 || r.Kept > 0 || r.Finished > 0 || w.journal.Pending() {
+		t.Errorf("%s, call %d: recovered: %+v, %v", name, k, r, err)
+	}
+	maps.DeleteFunc(before, func(name, _ string) bool { return strings.HasPrefix(path.Base(name), ".kerf-") })
+	if d := cmp.Diff(before, f.snapshot()); d != "" {
+		t.Errorf("%s, call %d: %s was written after the commit: %s", name, k, text, d)
+	}
+	if entries, err := w.Ledger.Read(0); err != nil || len(entries) > 0 {
+		t.Errorf("%s, call %d: the ledger claims %+v, %v", name, k, entries, err)
+	}
+	return true
+}
+
+// TestWhatAFailedCommitLeftHalfWrittenIsMended: the disk loses every write into one file with two names, also the one
+// that takes the first back, and nothing else. When it is well again the file is as it was, and the other is as asked.
+func TestWhatAFailedCommitLeftHalfWrittenIsMended(t *testing.T) {
+	for _, best := range []bool{false, true} {
+		for _, others := range []bool{false, true} {
+			f := newFixture(t)
+			f.write("a", "before", "c", "before")
+			if err := os.Link(f.path("a"), f.path("b")); err != nil {
+				t.Skip(err)
+			}
+			want, writes, broken := f.snapshot(), 0, true
+			w := f.open(true, func(op, path string) error {
+				if broken && op == "write" && (path == f.path("a") || path == f.path("b")) {
+					if writes++; writes > 1 {
+						return syscall.EIO
+					}
+				}
+				return nil
+			})
+			set := delta.Set{f.change("a", "AFTER")}
+			if others {
+				set = append(set, f.change("c", "after"))
+			}
+			out, err := w.Commit(context.Background(), set, CommitOptions{BestEffort: best})
+			if half := f.snapshot(); err == nil && len(out.Failed) == 0 || out.Exact || half["a"] == want["a"] {
+				t.Fatalf("%+v, %v: %v", out, err, half)
+			}
+			broken = false
+			if len(out.Committed) > 0 {
+				want["c"] = f.snapshot()["c"]
+			}
+			if r, err := w.Recover(context.Background()); err != nil || len(r.Conflicts) > 0 || w.journal.Pending() {
+				t.Errorf("best %t, others %t: recovered: %+v, %v", best, others, r, err)
+			}
+			if d := cmp.Diff(want, f.snapshot()); d != "" {
+				t.Errorf("best %t, others %t: %s", best, others, d)
+			}
 		}
 	}
 }

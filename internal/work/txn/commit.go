@@ -77,6 +77,7 @@ type job struct {
 	opens  []*op
 	opened map[string]*op // the same by path
 	begun  bool
+	kept   bool // an operation could not be taken back, so that the journal keeps it for the next recovery
 }
 
 // hold begins a step that opens each directory once; what it returns ends it.
@@ -305,7 +306,9 @@ func (j *job) undoOne(o *op) {
 	case landed:
 		o.skip = false
 	case err != nil:
-		j.out.Exact = false
+		j.out.Exact, j.kept = false, true
+		failed := &j.out.Failed[len(j.out.Failed)-1]
+		failed.Err = half(o, failed.Err)
 	}
 }
 
@@ -442,6 +445,12 @@ func (j *job) enter() error {
 // clean removes the temporary files. What cannot be removed now is told, and removed by
 // whoever is next.
 func (j *job) clean() error {
+	if j.kept {
+		return nil
+	}
+	if j.out.Entry == nil && j.out.Exact {
+		j.w.nothing = j.id // should the journal keep it: what is there later is somebody else's
+	}
 	err := j.w.clean(j.tree, j.ops, j.out.Entry)
 	if errors.As(err, (*strays)(&j.out.Left)) {
 		return nil

@@ -81,6 +81,7 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 	tx.letGo(t.Roots())
 	for _, o := range tx.Ops {
 		o.pre, o.post = o.Pre.Image(), o.Post.Image()
+		o.rests = tx.ID == w.nothing && o.isChange() // what its file holds by now says nothing of it
 	}
 	e, err := w.inLedger(tx.ID)
 	if err != nil {
@@ -90,6 +91,7 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 	switch {
 	case e != nil:
 		r.Finished++
+		err = w.mend(t, tx, e)
 	case tx.Each: // also without the intent, which is not flushed for one file
 		e, err = w.settleEach(t, tx, r)
 	case !tx.intent:
@@ -102,6 +104,21 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 		return err
 	}
 	return w.sweep(t, tx.Ops, e)
+}
+
+// mend takes back the operations that failed, should that have failed, too, when e was entered without them.
+func (w *Workspace) mend(t *tree.Tree, tx *transaction, e *ledger.Entry) error {
+	if e.Exact || !tx.Each {
+		return nil
+	}
+	for _, o := range tx.Ops {
+		o.rests = !o.isChange()
+		for i := range e.Changes {
+			o.rests = o.rests || e.Changes[i].Path == string(o.Path)
+		}
+	}
+	_, _, err := undoAll(t, w.Store, tx.Ops)
+	return err
 }
 
 // settleAll takes a transaction back, and enters what cannot be.
@@ -228,6 +245,14 @@ var errConflict = errors.New("changed by somebody else after an interrupted comm
 
 var errHalf = errors.New("a file is half written; when the disk is well again run: kerf recover")
 
+// half is err, of which the user is told more if o was to write in place.
+func half(o *op, err error) error {
+	if o.Kind != opInPlace {
+		return err
+	}
+	return fmt.Errorf("%w; %w", err, errHalf)
+}
+
 // undoAll takes ops back, the last first. What somebody else has changed since stays,
 // and is returned as landed; exact is false if it cannot be told what such a path has
 // got. Among the reasons is errHalf if an entry cannot tell what came of it.
@@ -237,8 +262,8 @@ func undoAll(t *tree.Tree, s *store.Store, ops []*op) (landed []*op, exact bool,
 		stays, oneErr := undo(t, s, o)
 		if oneErr != nil {
 			done, lookErr := finished(t, o)
-			if o.Kind == opInPlace && !done {
-				oneErr = errors.Join(oneErr, errHalf)
+			if !done {
+				oneErr = half(o, oneErr)
 			}
 			err = errors.Join(err, oneErr)
 			stays = done
@@ -275,7 +300,7 @@ func withOtherNames(t *tree.Tree, ops, landed []*op) []*op {
 // be repeated. It looks at the disk only. stays says that the change has landed and
 // somebody else has built upon it.
 func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
-	if o.Kind == opChmod {
+	if o.rests || o.Kind == opChmod {
 		return false, nil // it gets its mode in the end
 	}
 	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
@@ -411,8 +436,8 @@ func undoRemove(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err 
 
 // finished reports whether o has been performed to its end.
 func finished(t *tree.Tree, o *op) (done bool, err error) {
-	if o.Kind == opChmod {
-		return true, nil // with the others
+	if o.rests || o.Kind == opChmod {
+		return !o.rests, nil // with the others
 	}
 	if o.Kind == opRemove {
 		return isAside(t, o)

@@ -25,8 +25,9 @@ const (
 	opChmod   = "chmod" // a directory is opened, and gets its permission bits in the end
 )
 
-// op is one step on one path. The exported part is in the journal.
+// op is one step on one path. The exported part is in the journal. Ops are told apart by their pointers.
 type op struct {
+	_    [0]func()       // what they hold is never compared
 	Kind string          `json:"kind"`
 	Path ledger.Path     `json:"path"`          // real
 	Tmp  ledger.Path     `json:"tmp,omitempty"` // real; where the staged or removed file is
@@ -51,6 +52,7 @@ type op struct {
 	first     bool        // frees a name that another operation needs
 	staged    staged
 	skip      bool // failed in a best-effort commit
+	rests     bool // a recovery has nothing to do for it
 	exchanged bool // the names were traded in one step, so no third one is in use
 	tried     bool // of a directory, to open it
 }

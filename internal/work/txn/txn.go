@@ -74,6 +74,7 @@ type Workspace struct {
 	turn    chan struct{} // holds one token: whose turn it is in this process
 	lock    *flock.Flock  // whose turn it is among processes
 	journal journal.File
+	nothing string // the transaction of which nothing is left but its lines in the journal, maybe
 	// Settled is what Open finished and took back of what a crash left.
 	Settled Report
 	// Unrecovered says why what a crash left could not be finished when the workspace was
