@@ -107,7 +107,11 @@ func (b *Box) Lost(code int, said string) error {
 	if said == "" && code == codeNoSandbox {
 		return nil
 	}
-	return &render.UnavailableError{Reason: render.Idle(code, said)}
+	reason := render.Idle(code, said)
+	if path := b.Broken(); path != "" && said == "" {
+		reason = path + " was removed or replaced before the command began; run it again"
+	}
+	return &render.UnavailableError{Reason: reason}
 }
 
 // began reports whether the launcher of a program came to the command. What is no program any

@@ -37,6 +37,7 @@ func TestWhyACommandDidNotRun(t *testing.T) {
 		"nobody remembers, and told":    {&Box{idle: true}, codeNoSandbox, "", ""},
 		"with words":                    {&Box{idle: true}, codeNoSandbox, "kerf: " + launch.NotSetUp + "a reason\n", "sandbox unavailable: a reason"},
 		"without words, by a signal":    {&Box{idle: true}, -1, "", "sandbox unavailable: " + render.Idle(-1, "")},
+		"what it protects was lost":     {&Box{idle: true, guard: &guard{lost: []string{"/w/a"}}}, 137, "", "sandbox unavailable: /w/a was removed or replaced before the command began; run it again"},
 		"with a code of its own, words": {&Box{idle: true}, 1, "bwrap: a reason\n", "sandbox unavailable: bwrap: a reason"},
 	} {
 		got := ""

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -341,6 +342,9 @@ func (s *site) whileRoaming() {
 	out := s.besideTools(hidden, "python3", "-c", program, "roam", empty)
 	for line := range strings.Lines(out) {
 		word, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "began" {
+			continue
+		}
 		if word != "saw" {
 			s.t.Errorf("roaming: %s", line)
 			continue
@@ -372,11 +376,13 @@ func (s *site) whileRoaming() {
 }
 
 // besideTools runs a command while the tools work, and gives what it printed. A tool may replace a file
-// whose name is just being protected: then no command begins.
+// whose name is just being protected: then no command begins, and after some such the tools wait until one
+// has printed something.
 func (s *site) besideTools(hidden map[string]string, argv ...string) (out string) {
 	s.t.Helper()
-	for range 20 {
-		end, done := s.start(argv...), make(chan error)
+	for try := range 20 {
+		p, end := s.start(argv...)
+		done := make(chan error)
 		go func() {
 			var lost error
 			out, lost = end()
@@ -388,7 +394,11 @@ func (s *site) besideTools(hidden map[string]string, argv ...string) (out string
 			case lost = <-done:
 				running = false
 			default:
-				s.useTools(hidden)
+				if _, printed, _ := p.Since(0); printed > 0 || try < 5 {
+					s.useTools(hidden)
+				} else {
+					time.Sleep(time.Millisecond)
+				}
 			}
 		}
 		if lost == nil {

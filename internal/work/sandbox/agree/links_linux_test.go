@@ -67,7 +67,8 @@ func TestSEC_F11_ALinkThatIsRemovedOpensNothing(t *testing.T) {
 	s.must(os.Symlink("real", s.work+"/x.env"))
 	s.policy.Rules = append(s.policy.Rules, boundary.Rule{Path: s.work + "/*.env", Access: boundary.None})
 	s.begin()
-	_, err := s.start("rm", "-f", s.work+"/x.env")()
+	_, end := s.start("rm", "-f", s.work+"/x.env")
+	_, err := end()
 	s.must(err)
 	if _, err := os.Lstat(s.work + "/x.env"); err == nil {
 		t.Fatal("control: the link is still there")

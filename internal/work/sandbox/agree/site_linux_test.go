@@ -84,17 +84,17 @@ func (s *site) must(err error) {
 }
 
 // start begins a command in the sandbox; end waits for it, and gives what it printed, or why it did not run.
-func (s *site) start(argv ...string) (end func() (out string, lost error)) {
+func (s *site) start(argv ...string) (p *proc.Process, end func() (out string, lost error)) {
 	s.t.Helper()
 	box, err := sandbox.Prepare(s.t.Context(), s.policy, false, argv)
 	s.must(err)
-	p, err := proc.Start(s.t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files,
+	p, err = proc.Start(s.t.Context(), proc.Spec{Argv: box.Argv, Dir: s.work, Env: os.Environ(), ExtraFiles: box.Files,
 		Confined: box.Confined, Cgroup: box.Cgroup, Started: box.Started})
 	if err != nil {
 		box.Close()
 		s.t.Fatal(err)
 	}
-	return func() (string, error) {
+	return p, func() (string, error) {
 		s.t.Helper()
 		defer p.Kill()
 		if !p.Wait(2 * time.Minute) {
@@ -128,7 +128,8 @@ func (s *site) ask(way string, paths []string) map[string]said {
 		b.WriteString(hex.EncodeToString([]byte(path)) + "\n")
 	}
 	s.must(os.WriteFile(list, []byte(b.String()), 0o644))
-	out, lost := s.start("python3", "-c", program, way, list)()
+	_, end := s.start("python3", "-c", program, way, list)
+	out, lost := end()
 	s.must(lost)
 	told := make(map[string]said)
 	for line := range strings.Lines(out) {

@@ -74,6 +74,7 @@ def roam(seconds):
 
 
 if way == "roam":
+    print("began", flush=True)
     for text in roam(float(os.environ.get("ROAM", "1"))):
         print("saw", text.hex())
     sys.exit()
