@@ -359,7 +359,8 @@ func (s *stage) failAt(t *testing.T, p faults.Plan) (failed bool) {
 	if !errors.As(err, &ended) || ended.ExitCode() != 1 && ended.ExitCode() != 2 {
 		t.Fatalf("%s: exit code", what)
 	}
-	if !strings.Contains(out, p.Errno.Error()) || !strings.Contains(out, "/") || strings.Contains(out, "goroutine ") {
+	told := strings.Contains(out, p.Errno.Error()) || p.Errno == syscall.ENOSPC && strings.Contains(out, "the disk is full")
+	if !told || !strings.Contains(out, "/") || strings.Contains(out, "goroutine ") {
 		t.Fatalf("%s: the message does not name the file and the reason", what)
 	}
 	return true

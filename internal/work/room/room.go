@@ -201,6 +201,8 @@ func plain(err error) error {
 	switch {
 	case errors.Is(err, ErrFull):
 		return err
+	case errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", ErrFull, syscall.EDQUOT)
 	case Full(err):
 		return ErrFull
 	}

@@ -66,6 +66,13 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+func TestAQuotaIsToldAsOne(t *testing.T) {
+	err := &Error{"/home/me", plain(&os.PathError{Op: "mkdir", Path: "/home/me/x", Err: syscall.EDQUOT})}
+	if s := err.Error(); !errors.Is(err, ErrFull) || !strings.Contains(s, syscall.EDQUOT.Error()) || !strings.Contains(s, "make room") {
+		t.Errorf("the message is %q", s)
+	}
+}
+
 func TestReadOnlyHome(t *testing.T) {
 	dir := small(t, "4m")
 	r := New(filepath.Join(dir, "w"))
