@@ -219,6 +219,7 @@ type Side struct{ Path, Diff string }
 // BlameLine tells where a line comes from. Origin is kerf, unproven, other or unknown; Root is the
 // directory whose history has the entry.
 type BlameLine struct {
+	_                                  [0]func() // lines are never compared
 	Root                               string
 	Line                               int
 	Text, Origin                       string

@@ -248,7 +248,7 @@ func TestLinkedSettings(t *testing.T) {
 // that is hidden.
 func TestNamed(t *testing.T) {
 	p := newPlace(t, "w/a = x", "w/in -> a", "w/out -> ../o/f", "o/f = y", "o/key = k", "w/key -> ../o/key", "w/open -> a",
-		"w/dir -> ../o", "w/mine == o/key")
+		"w/dir -> ../o", "w/mine == o/key", "w/by -> out")
 	plan := p.resolve(p.policy(boundary.Rule{Path: "o/key", Access: boundary.None}))
 	for name, want := range map[string]struct {
 		real   string
@@ -268,6 +268,12 @@ func TestNamed(t *testing.T) {
 	hidden := p.resolve(p.policy(boundary.Rule{Path: "w/*pen", Access: boundary.None}))
 	if _, v := hidden.Named(p.at("w"), "open"); v.Access != boundary.Hidden {
 		t.Errorf("a link whose name is hidden is %s", v.Access)
+	}
+	passed := p.resolve(p.policy(boundary.Rule{Path: "w/out", Access: boundary.None}))
+	for name, want := range map[string]boundary.Reach{"by": boundary.Hidden, "by/x": boundary.Hidden, "in": boundary.Writable} {
+		if _, v := passed.Named(p.at("w"), name); v.Access != want {
+			t.Errorf("%s, which may pass a hidden link, is %s", name, v.Access)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"kerf/internal/pathname"
+	"kerf/internal/work/boundary/links"
 	"kerf/internal/work/boundary/names"
 )
 
@@ -120,27 +121,17 @@ func (p *Plan) Named(cwd, path string) (real string, v Verdict) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	path = filepath.Clean(path)
-	rest := ""
-	for at := path; ; at = filepath.Dir(at) {
-		if found, err := filepath.EvalSymlinks(at); err == nil {
-			real = filepath.Join(found, rest)
-			break
-		}
-		if filepath.Dir(at) == at {
-			real = path
-			break
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-	}
+	real, passed := links.Way(filepath.Clean(path))
 	if info, err := os.Lstat(real); err == nil {
 		id, several := IdentityOf(info)
 		v = p.Of(real, id, several && info.Mode().IsRegular())
 	} else {
 		v = p.At(real)
 	}
-	if named := p.At(path); named.Access == Hidden && v.Access != Hidden {
-		v = named
+	for _, at := range append(passed, path) {
+		if named := p.At(at); named.Access == Hidden && v.Access != Hidden {
+			v = named
+		}
 	}
 	return real, v
 }

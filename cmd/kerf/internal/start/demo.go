@@ -60,6 +60,11 @@ func runDemo(ctx context.Context, p *program.Program, asJSON bool, api string) e
 			return program.Misuse("the demo needs %s, and it is not on PATH", tool)
 		}
 	}
+	switch api {
+	case "", "responses", "chat", "anthropic", "gemini":
+	default:
+		return program.Misuse("--api %q: use responses, chat, anthropic or gemini", api)
+	}
 	dir, err := demoRepository()
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -128,11 +133,6 @@ func demoServer(p *program.Program, api string) (*host.Host, func(), error) {
 		}
 		h.Client, err = host.Scripted(f)
 		return h, func() {}, err
-	}
-	switch api {
-	case "responses", "chat", "anthropic", "gemini":
-	default:
-		return nil, nil, program.Misuse("--api %q: use responses, chat, anthropic or gemini", api)
 	}
 	url, stop, err := scenario.Serve(f)
 	if err != nil {

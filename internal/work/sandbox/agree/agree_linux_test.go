@@ -159,8 +159,8 @@ func (s *site) judge(path string, v boundary.Verdict, cmd said) (c counts) {
 	refused := err != nil
 	fault := func(what string) {
 		s.t.Helper()
-		s.t.Errorf("%s: %s: the plan says %s (%s), the tools' error is %t, a command reads %t %.60q, writes %t", s.shown(path),
-			what, v.Access, strings.ReplaceAll(v.Why, s.work, "W"), refused, cmd.read, cmd.text, cmd.wrote)
+		s.t.Errorf("%s: %s: the plan says %s (%s), the tools' error is %t (%v), a command reads %t %.60q, writes %t", s.shown(path),
+			what, v.Access, strings.ReplaceAll(v.Why, s.work, "W"), refused, err, cmd.read, cmd.text, cmd.wrote)
 	}
 	if img == nil && !refused {
 		return c
