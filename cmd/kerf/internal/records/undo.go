@@ -169,7 +169,7 @@ func (b *book) choice(cmd *cobra.Command, c changes.Choice, args []string) (chan
 }
 
 // undo takes changes back, or brings them back. Where nothing can be recorded it says so and
-// does it without a record: what it replaces is kept already.
+// does it without a record, of what is kept already.
 func (b *book) undo(ctx context.Context, c changes.Choice, o changes.UndoOptions) (changes.Report, error) {
 	r := b.ws.Changes()
 	why := b.ws.Unrecordable()
@@ -181,7 +181,7 @@ func (b *book) undo(ctx context.Context, c changes.Choice, o changes.UndoOptions
 		return changes.Report{}, err
 	}
 	defer ws.Close()
-	report, err := r.Undo(ctx, ws.Txn, c, o)
+	report, err := r.Undo(ctx, ws.Txn, c, changes.UndoOptions{Confirm: b.ws.OnlyKept(why, o.Confirm)})
 	if err == nil && report.Problem == "" {
 		fmt.Fprintf(b.p.Stderr, "kerf: this is not recorded, so kerf log does not show it and it cannot be taken back: %s\n",
 			visible.Plain(why))

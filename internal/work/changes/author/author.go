@@ -22,6 +22,8 @@ const Largest = 64 << 20
 // "unknown"; the rest is known of the first two only. Root is the directory whose history has
 // the entry, where it is not the one that was asked.
 type Line struct {
+	_ [0]func() // lines are never compared
+
 	Line      int        `json:"line"`
 	Text      string     `json:"text"`
 	Origin    string     `json:"origin"`

@@ -1,0 +1,33 @@
+package workspace
+
+import (
+	"fmt"
+
+	"kerf/internal/text/delta"
+	"kerf/internal/text/visible"
+	"kerf/internal/work/changes"
+)
+
+// OnlyKept is for what is done without a record, with the reason. It asks then, which may be nil, unless a file would
+// go, or be replaced whole, whose content is kept nowhere: nobody could bring that back.
+func (w *Workspace) OnlyKept(why string, then func(changes.Report) (bool, error)) func(changes.Report) (bool, error) {
+	return func(r changes.Report) (bool, error) {
+		for _, f := range r.Files {
+			if f.Outcome != changes.Restored {
+				continue
+			}
+			now, err := w.Tree.ReadEntry(f.Path, 0)
+			if err == nil && now != nil && now.Kind == delta.File && !w.Store.Has(now.Sum) {
+				err = fmt.Errorf("nothing was changed: what %s holds is kept nowhere, and now nothing can be recorded: %s; "+
+					"see to that first", visible.Plain(f.Path), visible.Plain(why))
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		if then == nil {
+			return true, nil
+		}
+		return then(r)
+	}
+}
