@@ -6,14 +6,19 @@ import (
 	"kerf/internal/text/delta"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
+	"kerf/internal/work/changes/settle"
 )
 
-// OnlyKept is for what is done without a record, with the reason. It asks then, which may be nil, unless a file would
-// go, or be replaced whole, whose content is kept nowhere: nobody could bring that back.
-func (w *Workspace) OnlyKept(why string, then func(changes.Report) (bool, error)) func(changes.Report) (bool, error) {
+// Ask is asked whether what a report tells is to be done.
+type Ask = func(changes.Report) (bool, error)
+
+// OnlyKept is for an undo without a record, with the reason. It asks then, which may be nil, unless a file would go, or
+// be replaced whole or, where conflicts are settled so, in part, whose content is kept nowhere: nobody could bring that
+// back.
+func (w *Workspace) OnlyKept(why string, conflicts settle.Way, then Ask) Ask {
 	return func(r changes.Report) (bool, error) {
 		for _, f := range r.Files {
-			if f.Outcome != changes.Restored {
+			if f.Outcome != changes.Restored && (f.Outcome != changes.Merged || conflicts != settle.Theirs) {
 				continue
 			}
 			now, err := w.Tree.ReadEntry(f.Path, 0)

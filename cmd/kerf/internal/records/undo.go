@@ -181,7 +181,7 @@ func (b *book) undo(ctx context.Context, c changes.Choice, o changes.UndoOptions
 		return changes.Report{}, err
 	}
 	defer ws.Close()
-	report, err := r.Undo(ctx, ws.Txn, c, changes.UndoOptions{Confirm: b.ws.OnlyKept(why, o.Confirm)})
+	report, err := r.Undo(ctx, ws.Txn, c, changes.UndoOptions{Confirm: b.ws.OnlyKept(why, c.Conflicts, o.Confirm)})
 	if err == nil && report.Problem == "" {
 		fmt.Fprintf(b.p.Stderr, "kerf: this is not recorded, so kerf log does not show it and it cannot be taken back: %s\n",
 			visible.Plain(why))
