@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"path/filepath"
+	"slices"
 
 	"kerf/internal/pathname"
 	"kerf/internal/work/boundary/names"
@@ -54,12 +55,7 @@ func (r *resolver) followLinks(path, why string) (real string) {
 
 // holdsRoot reports whether dir is a directory of the workspace, or holds one.
 func (r *resolver) holdsRoot(dir string) bool {
-	for _, root := range r.roots {
-		if pathname.Under(dir, root) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.roots, func(root string) bool { return pathname.Under(dir, root) })
 }
 
 // closeNamed closes a file or directory that git runs or reads, and keeps the directories

@@ -10,10 +10,26 @@ import (
 	"kerf/internal/work/boundary/names"
 )
 
-// alsoKnownAs gives the other names of what is closed the same access: those that mounts
-// make, and those of files that have several names.
+// alsoMounted gives the other places where what is closed is mounted the same access. done is what it
+// passes over; what is closed now comes to it.
+func (r *resolver) alsoMounted(table []mounts.Point, done map[string]bool) {
+	for _, path := range r.paths() {
+		if r.access[path] != Write && !done[path] {
+			for _, alias := range mounts.Others(table, path) {
+				r.alias(path, alias)
+			}
+		}
+	}
+	for path, a := range r.access {
+		done[path] = a != Write
+	}
+}
+
+// paths are those that have an access of their own, in order.
+func (r *resolver) paths() []string { return slices.Sorted(maps.Keys(r.access)) }
+
+// alsoKnownAs gives the other names of files that have several the same access.
 func (r *resolver) alsoKnownAs() {
-	table := r.view.Mounts()
 	wanted := make(map[FileID]bool)
 	byID := make(map[FileID]string)
 	also := func(id FileID, path string) {
@@ -21,12 +37,9 @@ func (r *resolver) alsoKnownAs() {
 			wanted[id], byID[id] = true, path
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.access)) {
+	for _, path := range r.paths() {
 		if r.access[path] == Write {
 			continue
-		}
-		for _, alias := range mounts.Others(table, path) {
-			r.alias(path, alias)
 		}
 		if id, several := r.view.Identity(path); several && id != (FileID{}) {
 			also(id, path)
@@ -72,7 +85,7 @@ func nearest[E any](entries map[string]E, path string) string {
 // writable, cannot be renamed. Their next name would be in no rule. It comes last, since a
 // mount of its own would stay open in what is closed later, and would pass for guarded.
 func (r *resolver) pinClosed() {
-	for _, path := range slices.Sorted(maps.Keys(r.access)) {
+	for _, path := range r.paths() {
 		if r.access[path] == Write {
 			continue
 		}

@@ -293,7 +293,10 @@ func Resolve(p Policy, v View) (Plan, error) {
 	}
 	err = errors.Join(p.Fault, err, r.grants(p))
 	r.temporary(p)
+	table, done := v.Mounts(), make(map[string]bool)
+	r.alsoMounted(table, done) // first: nothing is kept fit for commits in what a rule closes
 	err = errors.Join(err, r.protect(p))
+	r.alsoMounted(table, done)
 	r.alsoKnownAs()
 	r.pinClosed()
 	r.finish()

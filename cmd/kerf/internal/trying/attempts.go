@@ -88,6 +88,7 @@ func Inside(p *program.Program, h *host.Host) bool {
 
 // attempt is one of them, and what it came to.
 type attempt struct {
+	_       [0]func()      // attempts are never compared
 	Try     int            `json:"try"`
 	Model   string         `json:"model,omitempty"`
 	Session string         `json:"session,omitempty"`

@@ -64,6 +64,7 @@ func present(p *program.Program, name string) (*host.Host, *worktrees.Tree, erro
 
 // report is a work tree in JSON.
 type report struct {
+	_         [0]func()     // reports are never compared
 	Name      string        `json:"name"`
 	Directory pathname.Path `json:"directory"`
 	Branch    string        `json:"branch"`

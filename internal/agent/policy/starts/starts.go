@@ -173,17 +173,18 @@ func (w words) joined(i int) Found {
 
 // form is the grammar of a program that starts the command after its own options.
 type form struct {
-	flags    string // letters of options without a value
-	valued   string // letters of options with one, joined or in the next word
-	joined   string // letters of options with a value that is joined, if any
-	long     string // names; a = after one says that it takes a value, joined or next
-	split    string // options whose value is the words of the command
-	operands int    // words before the command
-	assigns  bool   // NAME=VALUE may stand before the command
-	shell    bool   // the command is read by a shell
-	more     bool   // the command gets further words
-	stop     string // options with which nothing is started
-	replace  string // the option that names what stands for a further word
+	_        [0]func() // forms are never compared
+	flags    string    // letters of options without a value
+	valued   string    // letters of options with one, joined or in the next word
+	joined   string    // letters of options with a value that is joined, if any
+	long     string    // names; a = after one says that it takes a value, joined or next
+	split    string    // options whose value is the words of the command
+	operands int       // words before the command
+	assigns  bool      // NAME=VALUE may stand before the command
+	shell    bool      // the command is read by a shell
+	more     bool      // the command gets further words
+	stop     string    // options with which nothing is started
+	replace  string    // the option that names what stands for a further word
 }
 
 // forms are the programs whose grammar is known.

@@ -1,0 +1,74 @@
+package boundary_test
+
+import (
+	"strings"
+	"testing"
+
+	"kerf/internal/work/boundary"
+	"kerf/internal/work/boundary/mounts"
+)
+
+// boundDisk is a disk on which directories are mounted at other places, too.
+type boundDisk struct {
+	paper
+	table []mounts.Point
+}
+
+func (m boundDisk) Mounts() []mounts.Point { return m.table }
+
+// bound is a disk with the directory from mounted at each of the places, which show what is in it.
+func bound(from string, places []string, lines ...string) boundDisk {
+	all := lines
+	m := boundDisk{table: []mounts.Point{{Path: "/", Device: "8:1", Root: "/"}}}
+	for _, to := range places {
+		m.table = append(m.table, mounts.Point{Path: to, Device: "8:1", Root: from})
+		for _, line := range lines {
+			if rest, in := strings.CutPrefix(line, from+"/"); in {
+				all = append(all, to+"/"+rest)
+			}
+		}
+	}
+	m.paper = newPaper(all...)
+	return m
+}
+
+// What a rule closes is closed wherever else it is mounted, with all that is in it: a repository in it, which
+// would be kept fit for commits, and what Kerf itself protects.
+func TestWhatIsClosedIsClosedWhereverItIsMounted(t *testing.T) {
+	onUnix(t)
+	places := []string{"/w/m", "/w/sub/n", "/z"}
+	lines := append(repository("/w/closed/.git", "/modules/a/HEAD"), repository("/w/closed/deep/repo/.git")...)
+	lines = append(lines, repository("/w/closed/bare")...)
+	lines = append(lines, "/w/closed/f", "/w/closed/.kerf/config.toml", "/w/closed/tree/.git = /w/closed/deep/repo/.git", "/w/sub/", "/z/")
+	for _, from := range []string{"/w/closed", "/w/closed/deep", "/w/closed/deep/repo", "/w/closed/deep/repo/.git"} {
+		disk := bound(from, places, lines...)
+		for _, access := range []boundary.Access{boundary.None, boundary.Read} {
+			for _, mode := range []string{boundary.WorkspaceWrite, boundary.ReadOnly} {
+				plan, err := boundary.Resolve(boundary.Policy{Mode: mode, Roots: []string{"/w"}, Cwd: "/w/sub", TmpDir: "/k/tmp",
+					Rules: []boundary.Rule{{Path: "/w/closed", Access: access}}}, disk)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for path := range disk.paper {
+					at := path
+					for _, to := range places {
+						if rest, in := strings.CutPrefix(path, to); in {
+							at = from + rest
+						}
+					}
+					if at != "/w/closed" && !strings.HasPrefix(at, "/w/closed/") {
+						continue
+					}
+					if v := plan.At(path); access == boundary.None && v.Access != boundary.Hidden || v.Access == boundary.Writable {
+						t.Errorf("%s, %s = %s mounted from %s: %s is %s: %s", mode, "/w/closed", access, from, path, v.Access, v.Why)
+					}
+				}
+				for _, m := range plan.Masks {
+					if strings.HasPrefix(m.Path, "/w/m/") || strings.HasPrefix(m.Path, "/w/sub/n/") {
+						t.Errorf("%s, %s, from %s: a placeholder would be made: %s", mode, access, from, m.Path)
+					}
+				}
+			}
+		}
+	}
+}
