@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kerf/internal/testkit/long"
 )
 
 // pending are the stories and laws that do not hold yet, and the part of Kerf that they
@@ -48,6 +50,9 @@ func (s *story) must(err error) {
 // tell runs a story in a place of its own.
 func tell(t *testing.T, name string, files map[string]string, f func(*story)) {
 	t.Run(name, func(t *testing.T) {
+		if len(name)%5 != 0 { // a fifth is enough for the quick loop
+			long.Slow(t)
+		}
 		t.Parallel()
 		kerf, err := program()
 		if err != nil {

@@ -2,7 +2,10 @@
 // an hour or two for all packages (make long), KERF_LONG=all all there is (make nightly).
 package long
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // Asked reports whether KERF_LONG is set.
 func Asked() bool { return os.Getenv("KERF_LONG") != "" }
@@ -16,4 +19,12 @@ func Of[T any](all, part, few T) T {
 		return few
 	}
 	return part
+}
+
+// Slow leaves a test out of the quick loop, go test -short.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kerf/internal/pathname"
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 )
@@ -102,6 +103,7 @@ func TestSEC_E1_SavedAfterTheCrashStays(t *testing.T) {
 // TestSEC_E2_FailureDuringRecovery fails each call of a recovery once. It says so, and what it did
 // not do is done by the next.
 func TestSEC_E2_FailureDuringRecovery(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	old, next, calls := afterwards(t, 1, false, nil, CommitOptions{})
 	said := 0
@@ -279,6 +281,7 @@ func TestTheJournalIsItsOwnersAlone(t *testing.T) {
 // project is full or broken and that of Kerf's home is not. When the disk is well again, every file
 // is as it was, or as the ledger tells.
 func TestSEC_E3_FailureOfTheTreeAlone(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	_, _, calls := afterwards(t, 1, false, nil, CommitOptions{})
 	for _, kind := range []string{"", "write", "exchange"} { // of those that fail from then on
@@ -370,6 +373,7 @@ func TestEachFileThatLandedIsEntered(t *testing.T) {
 // TestWhatWasTakenBackIsNotClaimedLater breaks the disk at each call of a commit, until the journal cannot be emptied
 // either. What somebody writes after that is theirs, also if it is what the commit wanted.
 func TestWhatWasTakenBackIsNotClaimedLater(t *testing.T) {
+	long.Slow(t)
 	for name, want := range map[string]int{"a": 2, "c": 3, "new": 3, "d/e/new": 3} {
 		for _, text := range []string{"theirs", "after", "aft"} {
 			waited := 0

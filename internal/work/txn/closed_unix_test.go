@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/boundary"
@@ -237,6 +238,7 @@ func inClosed(t *testing.T, test func(t *testing.T, s closedScene, old, next map
 // TestSEC_E1_CrashInClosedDirectories: also where directories are closed to their owner all is as
 // before or as after, and nothing of Kerf's is left, whichever call is the last.
 func TestSEC_E1_CrashInClosedDirectories(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}
@@ -251,6 +253,7 @@ func TestSEC_E1_CrashInClosedDirectories(t *testing.T) {
 
 // TestSEC_E2_CrashOfRecoveryInClosedDirectories kills the recovery, too, at each of its calls.
 func TestSEC_E2_CrashOfRecoveryInClosedDirectories(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}
@@ -274,6 +277,7 @@ func TestSEC_E2_CrashOfRecoveryInClosedDirectories(t *testing.T) {
 // TestSEC_E3_FailureInClosedDirectories: a commit that fails at any call changes nothing; one that
 // failed to clean up has happened, and recovery does the rest.
 func TestSEC_E3_FailureInClosedDirectories(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}
@@ -356,6 +360,7 @@ func merged(all ...any) map[string]os.FileMode {
 // TestSEC_E6_OthersInClosedDirectories: before each call somebody else puts a file into a directory or
 // changes its mode. Both stay, whether the commit happens, and whether it is recovered.
 func TestSEC_E6_OthersInClosedDirectories(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 )
 
@@ -454,6 +455,7 @@ func TestFailedRollbackReportsWhatLanded(t *testing.T) {
 
 // TestSEC_E1_KilledChild does E1 with a real process and SIGKILL.
 func TestSEC_E1_KilledChild(t *testing.T) {
+	long.Slow(t)
 	if at := os.Getenv("KERF_TEST_KILL"); at != "" {
 		k, err := strconv.Atoi(at)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kerf/internal/testkit/faults"
+	"kerf/internal/testkit/long"
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -19,6 +20,7 @@ import (
 
 // TestNoFileStaysOpen behind a commit or a recovery, whichever call fails or is the last.
 func TestNoFileStaysOpen(t *testing.T) {
+	long.Slow(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what was forgotten
 	scenes := map[string]func() (*fixture, delta.Set, CommitOptions){
 		"every kind": func() (*fixture, delta.Set, CommitOptions) {

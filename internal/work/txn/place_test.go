@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -19,6 +20,7 @@ import (
 // TestSEC_E1_CrashBeforeACopy puts a copy in the place of the tree after each crash, as who
 // restores a backup does. Its files have other inodes, so recovery tells them by what they hold.
 func TestSEC_E1_CrashBeforeACopy(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	atEachCrash(t, func() (*fixture, delta.Set) { return scene(t, 1) }, func(c remains) {
 		if out, err := exec.Command("cp", "-a", c.root, c.root+".copy").CombinedOutput(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/witness"
 )
 
@@ -285,6 +286,7 @@ func TestWhatSomebodyWasWritingIsKeptWhole(t *testing.T) {
 // TestAccessListsGivePermissions: a command makes a file and gives it permissions by an access list, as sed
 // does, and is collected at any moment of that. Nobody else was there.
 func TestAccessListsGivePermissions(t *testing.T) {
+	long.Slow(t)
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}

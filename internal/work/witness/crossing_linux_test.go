@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/witness"
 )
 
@@ -16,6 +17,7 @@ import (
 // directory that another one moves back and forth, or exchanges with another directory. Each
 // file that is there in the end is told of, or named as one of which not all is known.
 func TestWhatIsMadeInADirectoryThatMovesIsTold(t *testing.T) {
+	long.Slow(t)
 	for _, do := range []string{"rename", "exchange"} {
 		t.Run(do, func(t *testing.T) { madeWhileMoved(t, do) })
 	}

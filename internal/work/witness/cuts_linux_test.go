@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
@@ -181,6 +182,7 @@ func (c cutPlay) set(s *stage) {
 // With KERF_LONG=all all is played, else each combination of a state with what follows by a part of
 // those of a look with a kill. KERF_TEST_CUT is one combination, as it is told: "open / linked".
 func TestWhatANameHeldAtACutIsKnownAfterAKill(t *testing.T) {
+	long.Slow(t)
 	n := 0
 	for _, look := range sorted(looks) {
 		for _, kill := range kills {

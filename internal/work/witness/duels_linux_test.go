@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness"
 )
@@ -470,6 +471,7 @@ func sameInstant(attack, reply string, b *bout) bool {
 // KERF_DUELS is how often each is played, KERF_DUEL a part of the names of those that are; without
 // both, and without KERF_LONG, one of several is.
 func TestDuels(t *testing.T) {
+	long.Slow(t)
 	const n = 20
 	rounds, only := 0, os.Getenv("KERF_DUEL")
 	if s := os.Getenv("KERF_DUELS"); s != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 )
@@ -16,6 +17,7 @@ import (
 // TestALargeFileThatGrewBeforeItWentIsKept: a command appends to a file that is too large
 // for the journal, and then removes it, while it may still have it open.
 func TestALargeFileThatGrewBeforeItWentIsKept(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	for _, size := range []int{100 << 10, 40 << 20} { // in memory, and by its sum
 		large := bytes.Repeat([]byte("0123456789abcdef"), size/16)
@@ -90,6 +92,7 @@ func TestAFileThatIsWrittenWithoutANameIsKeptAsItWas(t *testing.T) {
 // TestALargeFileThatIsNotAppendedToAnyMoreIsKept: a command opens a large file to append, and then lets its
 // descriptor write anywhere, also after another one whose flags are of no interest.
 func TestALargeFileThatIsNotAppendedToAnyMoreIsKept(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	const program = `import fcntl, os
 r = os.open("b", os.O_RDWR)

@@ -91,6 +91,7 @@ func (s *stage) killedBehind(t *testing.T, line int64, both bool) (reports []wit
 // of the journal of a command that changes 200 files: a few of them, or with KERF_LONG all.
 // What the command did until then is known, and nothing after it was done.
 func TestKilledBehindSampledLinesOfTheJournal(t *testing.T) {
+	long.Slow(t)
 	s := newStage(t)
 	lines, kills := s.lines(t), 0
 	r := rand.New(rand.NewPCG(7, 7))

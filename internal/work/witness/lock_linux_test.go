@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness/journal/claim"
 )
@@ -15,6 +16,7 @@ import (
 // Sessions begin and end while others do, and while others look for what was left behind:
 // each gets its directory, and has it until it ends.
 func TestSessionsBeginWhileOthersEnd(t *testing.T) {
+	long.Slow(t)
 	o := Options{Dir: t.TempDir()}
 	enter := func(ledger.Entry, Report) error { return nil }
 	over := make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/witness"
 )
 
@@ -14,6 +15,7 @@ import (
 // held with a question about a file that nobody could read in a lifetime of this test. The
 // answer then counts for the file.
 func TestALargeFileIsNotReadWhileItIsAskedAbout(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	for _, allowed := range []bool{false, true} {
 		b := newBench(t, "")
@@ -58,6 +60,7 @@ func TestALargeFileIsNotReadWhileItIsAskedAbout(t *testing.T) {
 
 // TestALargeFileThatChangesIsTold: a file is spared only as long as nothing changed it.
 func TestALargeFileThatChangesIsTold(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	b := newBench(t, "")
 	big := filepath.Join(b.root, "big")

@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kerf/internal/testkit/long"
 )
 
 // Contents go through memory, and do not stay there, however much a command destroys.
 func TestContentsAreNotHeldInMemory(t *testing.T) {
+	long.Slow(t)
 	const (
 		mb    = 1 << 20
 		small = 60 << 10

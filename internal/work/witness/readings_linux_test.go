@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/witness"
 )
@@ -91,6 +92,7 @@ const (
 // it is collected, at each moment of that: what is proven is the command's alone, undo of it takes
 // nothing of what the other wrote, and where nobody wrote there is no doubt.
 func TestAnotherHandAtEachMomentOfACollection(t *testing.T) {
+	long.Slow(t)
 	for i, where := range []string{"full", "sandbox"} {
 		t.Run(where, func(t *testing.T) {
 			s := newStage(t)

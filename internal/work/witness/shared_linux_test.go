@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 )
 
 // TestContentsThatOthersCanWriteAreTheirOwn: a file that the command removed has another
 // name, or somebody has it open. What is written there later does not touch what was kept.
 func TestContentsThatOthersCanWriteAreTheirOwn(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	large := bytes.Repeat([]byte("all work and no play\n"), 2<<20) // 42 MB: kept by a second name
 	for name, prepare := range map[string]func(b *bench, a string) *os.File{
@@ -78,6 +80,7 @@ func TestContentsThatOthersCanWriteAreTheirOwn(t *testing.T) {
 // TestAContentThatWasWrittenMeanwhileIsTold: the command removed a name, and while it runs
 // on somebody writes to the file by another, with the same size.
 func TestAContentThatWasWrittenMeanwhileIsTold(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	for _, size := range []int{100 << 10, 42 << 20} {
 		b := newBench(t, "")

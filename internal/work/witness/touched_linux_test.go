@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/witness"
 	"kerf/internal/work/witness/journal"
 )
@@ -20,6 +21,7 @@ var holdings = []string{"nothing", "file", "file, kept", "another", "directory"}
 // between. Whatever it held each time, if it holds something else in the end than at first, that is
 // told, or that not all is known.
 func TestANameThatWasTouchedIsTold(t *testing.T) {
+	long.Slow(t)
 	s := newStage(t)
 	names := map[string]string{"nothing": "no", "file": "one", "file, kept": "one", "another": "two", "directory": "dir"}
 	for _, end := range []string{"nothing", "file", "another", "directory"} {

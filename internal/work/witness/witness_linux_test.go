@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/boundary"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/sandbox"
@@ -215,6 +216,9 @@ var commands = []struct{ line, want string }{
 func TestCommandsAreKnown(t *testing.T) {
 	for _, backend := range []string{boundary.OwnLauncher, boundary.Bubblewrap, "full"} {
 		t.Run(backend, func(t *testing.T) {
+			if backend != "full" {
+				long.Slow(t)
+			}
 			for _, c := range commands {
 				t.Run(c.line, func(t *testing.T) {
 					b := newBench(t, backend)
