@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sys/unix"
 
 	"kerf/internal/testkit/long"
@@ -136,8 +137,54 @@ func (s *site) compare(r *rand.Rand) (c counts) {
 			s.t.Errorf("%s: a search finds %q, a command reads %q", s.shown(path), text, told[path].text)
 		}
 	}
+	s.opensNothing(paths, told)
 	s.make(r, plan)
 	return c
+}
+
+// opensNothing looks for contents that a rule hides, and no other one opens, at all names.
+func (s *site) opensNothing(paths []string, told map[string]said) {
+	s.t.Helper()
+	hidden, opened := make(map[string]string), make(map[string]bool)
+	for _, path := range paths {
+		var ways []boundary.Access
+		for _, r := range s.policy.Rules {
+			if covers(r.Path, path) {
+				ways = append(ways, r.Access)
+			}
+		}
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		s.must(err)
+		switch {
+		case slices.ContainsFunc(ways, func(a boundary.Access) bool { return a != boundary.None }):
+			opened[string(text)] = true
+		case len(ways) > 0:
+			hidden[string(text)] = path
+		}
+	}
+	for _, path := range paths {
+		text := told[path].text
+		if img, err := s.ws.Tree.Read(path, 1<<20); err == nil && img != nil && text == "" {
+			text = string(img.Data)
+		}
+		if at := hidden[text]; at != "" && !opened[text] {
+			s.t.Errorf("%s tells what is hidden at %s: %.60q", s.shown(path), s.shown(at), text)
+		}
+	}
+}
+
+// covers reports whether a rule is about a path, or about what it lies in.
+func covers(rule, path string) bool {
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if ok, err := doublestar.Match(rule, at); at == rule || err == nil && ok {
+			return true
+		}
+	}
+	return false
 }
 
 // judge compares one path.
