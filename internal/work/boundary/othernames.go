@@ -12,10 +12,10 @@ import (
 
 // alsoMounted gives the other places where what is closed is mounted the same access. done is what it
 // passes over; what is closed now comes to it.
-func (r *resolver) alsoMounted(table []mounts.Point, done map[string]bool) {
+func (r *resolver) alsoMounted(done map[string]bool) {
 	for _, path := range r.paths() {
 		if r.access[path] != Write && !done[path] {
-			for _, alias := range mounts.Others(table, path) {
+			for _, alias := range mounts.Others(r.table, path) {
 				r.alias(path, alias)
 			}
 		}
@@ -118,15 +118,14 @@ func (r *resolver) alias(path, name string) {
 	if name == path || err != nil { // another mount lies over it
 		return
 	}
-	access := r.access[path]
-	now := r.effective(name)
-	if info.IsDir() && (r.isRoot(name) || r.access[name] != "" && r.access[name] != Write) {
+	access, now := r.access[path], r.effective(name)
+	if info.IsDir() && (r.isRoot(name) || r.access[name] != "" && r.access[name] != Write && !r.aliased[name]) {
 		return // what the policy names itself is more specific
 	}
 	if now == None || access == Read && now == Read {
 		return
 	}
-	r.access[name], r.closed[name] = access, r.closed[path]
+	r.access[name], r.closed[name], r.aliased[name] = access, r.closed[path], true
 	r.why[name] = r.why[path] + " (it is also " + path + ")"
 }
 

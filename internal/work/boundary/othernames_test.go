@@ -72,3 +72,48 @@ func TestWhatIsClosedIsClosedWhereverItIsMounted(t *testing.T) {
 		}
 	}
 }
+
+// What a rule hides is hidden where it is mounted also where a rule about a directory above it says something else,
+// and so are Kerf's own keys; and what is not there yet is closed there, too.
+func TestWhatIsMountedElsewhereHasWhatIsStrictest(t *testing.T) {
+	onUnix(t)
+	rule := func(path string, a boundary.Access) boundary.Rule { return boundary.Rule{Path: path, Access: a} }
+	for _, c := range []struct {
+		name   string
+		disk   boundDisk
+		policy boundary.Policy
+		want   boundary.Reach
+		paths  []string
+	}{
+		{"below what is read", bound("/w/a/secret", []string{"/w/m", "/z"}, "/w/a/secret/deep/f", "/w/a/g", "/z/"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a", boundary.Read), rule("/w/a/secret", boundary.None)}},
+			boundary.Hidden, []string{"/w/m", "/w/m/deep/f", "/z", "/z/deep/f"}},
+		{"a part", bound("/w/a/secret/deep", []string{"/w/m"}, "/w/a/secret/deep/f", "/w/a/g"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a", boundary.Read), rule("/w/a/secret", boundary.None)}},
+			boundary.Hidden, []string{"/w/m", "/w/m/f"}},
+		{"keys", bound("/h/keys", []string{"/h/ro/m", "/w/m"}, "/h/keys/k", "/h/ro/", "/w/f"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/h", boundary.Read)}, DenyRead: []string{"/h/keys"}},
+			boundary.Hidden, []string{"/h/keys/k", "/h/ro/m/k", "/w/m/k"}},
+		{"not there yet, hidden", bound("/w/a", []string{"/w/m"}, "/w/a/g"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/later", boundary.None)}}, boundary.Hidden, []string{"/w/a/later", "/w/m/later"}},
+		{"not there yet, read", bound("/w/a", []string{"/w/m"}, "/w/a/g"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/later", boundary.Read)}}, boundary.Readable, []string{"/w/m/later"}},
+		{"a pattern, not there yet", bound("/w/a", []string{"/w/m"}, "/w/a/g"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/*.key", boundary.None)}}, boundary.Hidden, []string{"/w/a/x.key", "/w/m/x.key"}},
+		{"named itself", bound("/w/a/secret", []string{"/w/m"}, "/w/a/secret/f"), // control: this is what the user wants
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/secret", boundary.None), rule("/w/m", boundary.Read)}},
+			boundary.Readable, []string{"/w/m/f"}},
+	} {
+		p := c.policy
+		p.Mode, p.Roots, p.Cwd, p.TmpDir = boundary.WorkspaceWrite, []string{"/w"}, "/w", "/k/tmp"
+		plan, err := boundary.Resolve(p, c.disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range c.paths {
+			if v := plan.At(path); v.Access != c.want {
+				t.Errorf("%s: %s is %s, not %s: %s", c.name, path, v.Access, c.want, v.Why)
+			}
+		}
+	}
+}

@@ -278,7 +278,7 @@ func Resolve(p Policy, v View) (Plan, error) {
 	}
 	r := resolver{view: v, plan: &plan, access: make(map[string]Access), why: make(map[string]string),
 		closed: make(map[string]bool), later: make(map[string]entry), seen: make(map[string]state),
-		session: p.Session, home: p.Home}
+		session: p.Session, home: p.Home, table: v.Mounts(), aliased: make(map[string]bool)}
 	plan.NoTmpdir = p.NoTmp || p.NoTmpdir
 	cwd, err := v.Real(p.Cwd)
 	if err != nil {
@@ -293,10 +293,10 @@ func Resolve(p Policy, v View) (Plan, error) {
 	}
 	err = errors.Join(p.Fault, err, r.grants(p))
 	r.temporary(p)
-	table, done := v.Mounts(), make(map[string]bool)
-	r.alsoMounted(table, done) // first: nothing is kept fit for commits in what a rule closes
+	done := make(map[string]bool)
+	r.alsoMounted(done) // first: nothing is kept fit for commits in what a rule closes
 	err = errors.Join(err, r.protect(p))
-	r.alsoMounted(table, done)
+	r.alsoMounted(done)
 	r.alsoKnownAs()
 	r.pinClosed()
 	r.finish()
@@ -322,6 +322,8 @@ type resolver struct {
 	closed   map[string]bool   // what is read-only because only the user changes it
 	later    map[string]entry  // what rules close that is not there yet
 	seen     map[string]state  // what stands at paths
+	table    []mounts.Point    // of the machine
+	aliased  map[string]bool   // what has its access since it is also something else
 	roots    []string          // what the policy makes writable
 	places   []string          // the directories of the workspace, in every mode
 	patterns []rulePattern
@@ -472,6 +474,11 @@ func (r *resolver) notePattern(rule Rule) {
 	if real, err := r.view.Real(base); err == nil {
 		base = real
 	}
+	for _, at := range mounts.Others(r.table, base) { // where only a part of base is mounted, more than asked for is closed
+		if rule.Access != Write {
+			r.patterns = append(r.patterns, rulePattern{at, rest, rule})
+		}
+	}
 	r.patterns = append(r.patterns, rulePattern{base, rest, rule})
 }
 
@@ -503,6 +510,9 @@ func (r *resolver) place(rule Rule) (string, error) {
 // when others do the rule holds for the file tools at once.
 func (r *resolver) missing(rule Rule, path string) {
 	r.later[path] = entry{access: rule.Access, why: whyRule(rule)}
+	for _, name := range mounts.Others(r.table, path) {
+		r.later[name] = r.later[path]
+	}
 	if above := filepath.Dir(path); r.at(above) == dir && r.effective(above) == Write {
 		r.mask(MaskSocket, path, "")
 	}
@@ -562,12 +572,7 @@ func (r *resolver) temporary(p Policy) {
 
 // denied reports whether an entry, not merely the private /tmp, closes path.
 func (r *resolver) denied(path string) bool {
-	for dir, a := range r.access {
-		if a == None && pathname.Under(dir, path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.paths(), func(dir string) bool { return r.access[dir] == None && pathname.Under(dir, path) })
 }
 
 // mask has a placeholder made, unless neither Kerf nor a command can make anything there, or

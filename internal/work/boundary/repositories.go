@@ -215,12 +215,7 @@ func (r *resolver) protectTarget(pointer, unresolved string) error {
 // ruled reports whether the policy, and not only its absence, says something
 // about path.
 func (r *resolver) ruled(path string) bool {
-	for dir := range r.access {
-		if pathname.Under(dir, path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.paths(), func(dir string) bool { return pathname.Under(dir, path) })
 }
 
 // closedByRule reports whether path is not writable because a rule says so, and not because only

@@ -3,7 +3,6 @@ package workspace
 import (
 	"fmt"
 
-	"kerf/internal/text/delta"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/settle"
@@ -22,7 +21,7 @@ func (w *Workspace) OnlyKept(why string, conflicts settle.Way, then Ask) Ask {
 				continue
 			}
 			now, err := w.Tree.ReadEntry(f.Path, 0)
-			if err == nil && now != nil && now.Kind == delta.File && !w.Store.Has(now.Sum) {
+			if err == nil && now != nil && !w.Store.Has(now.Sum) {
 				err = fmt.Errorf("nothing was changed: what %s holds is kept nowhere, and now nothing can be recorded: %s; "+
 					"see to that first", visible.Plain(f.Path), visible.Plain(why))
 			}
