@@ -474,7 +474,7 @@ func (r *resolver) notePattern(rule Rule) {
 	if real, err := r.view.Real(base); err == nil {
 		base = real
 	}
-	for _, at := range mounts.Others(r.table, base) { // where only a part of base is mounted, more than asked for is closed
+	for _, at := range mounts.Others(r.table, base) { // of a part of base this may close more than was asked for
 		if rule.Access != Write {
 			r.patterns = append(r.patterns, rulePattern{at, rest, rule})
 		}
@@ -572,7 +572,8 @@ func (r *resolver) temporary(p Policy) {
 
 // denied reports whether an entry, not merely the private /tmp, closes path.
 func (r *resolver) denied(path string) bool {
-	return slices.ContainsFunc(r.paths(), func(dir string) bool { return r.access[dir] == None && pathname.Under(dir, path) })
+	closes := func(dir string) bool { return r.access[dir] == None && pathname.Under(dir, path) }
+	return slices.ContainsFunc(r.paths(), closes)
 }
 
 // mask has a placeholder made, unless neither Kerf nor a command can make anything there, or

@@ -146,6 +146,22 @@ func (l *Ledger) Tail(n int) ([]Entry, error) {
 // of the file as is asked for. An error ends the sequence.
 func (l *Ledger) Backward() iter.Seq2[Entry, error] { return l.backward }
 
+// Find returns the entry with an ID if it is among so many of the newest, else nil.
+func (l *Ledger) Find(id string, newest int) (*Entry, error) {
+	for e, err := range l.Backward() {
+		if err != nil {
+			return nil, err
+		}
+		if e.ID == id {
+			return &e, nil
+		}
+		if newest--; newest == 0 {
+			break
+		}
+	}
+	return nil, nil
+}
+
 func (l *Ledger) backward(yield func(Entry, error) bool) {
 	f, err := atomicfile.Open(l.path())
 	if errors.Is(err, fs.ErrNotExist) {

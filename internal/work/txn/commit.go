@@ -9,10 +9,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"kerf/internal/text/delta"
 	"kerf/internal/text/order"
@@ -21,6 +18,7 @@ import (
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn/contents"
 	"kerf/internal/work/txn/journal"
+	"kerf/internal/work/txn/tasks"
 )
 
 // flushesAtOnce bounds the files that are flushed at the same time; the kernel flushes
@@ -39,7 +37,7 @@ func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) 
 	if err := w.Room.Check(); err != nil {
 		return Outcome{Exact: true}, err
 	}
-	release, err := w.acquire(ctx)
+	release, err := w.turn.Take(ctx)
 	if err != nil {
 		return Outcome{Exact: true}, err
 	}
@@ -49,8 +47,10 @@ func (w *Workspace) Commit(ctx context.Context, set delta.Set, o CommitOptions) 
 			return Outcome{Exact: true}, fmt.Errorf("recover what a crash left: %w", err)
 		}
 	}
+	clear(w.back)
 	j := &job{w: w, tree: w.Tree, o: o, set: set, id: rand.Text(), out: Outcome{Exact: true}}
 	err = j.run(ctx)
+	w.note(j.id, j.ops)
 	if err == nil && j.out.Entry == nil && len(o.Origin.Undoes) > 0 {
 		j.out.Entry = o.entry(j.id) // the files are as wanted already, and it was asked for
 		err = w.Ledger.Append(j.out.Entry)
@@ -189,25 +189,25 @@ func (j *job) begin(ops []*op) error {
 // stage runs the slow part of prepare, several files at a time.
 func (j *job) stage() error {
 	var loaded []store.Content
-	var tasks []func() error
+	var list []func() error
 	for _, o := range j.ops {
 		if !o.isChange() {
 			continue
 		}
 		loaded = append(loaded, contents.Of(o.change())...)
 		if o.pre != nil && !o.pre.Loaded || o.post != nil && !o.post.Loaded {
-			tasks = append(tasks, func() error { return j.keep(o) })
+			list = append(list, func() error { return j.keep(o) })
 		}
 		if o.Kind == opCreate || o.Kind == opReplace {
-			tasks = append(tasks, func() error { return j.stageOne(o) })
+			list = append(list, func() error { return j.stageOne(o) })
 		}
 	}
 	put := func() error { return j.w.Store.PutAll(loaded, j.w.Durable) }
-	tasks = order.Insert(tasks, 0, put)
+	list = order.Insert(list, 0, put)
 	if j.w.Durable && !j.many() {
-		return j.w.together(tasks, flushesAtOnce)
+		return j.w.together(list, flushesAtOnce)
 	}
-	return j.w.together(tasks, runtime.GOMAXPROCS(0)+1) // nothing waits for the disk
+	return j.w.together(list, runtime.GOMAXPROCS(0)+1) // nothing waits for the disk
 }
 
 // keep has the store know the images of o that are not loaded.
@@ -232,26 +232,11 @@ func (j *job) keep(o *op) error {
 }
 
 // together runs the tasks, so many at a time, and returns the first error.
-func (w *Workspace) together(tasks []func() error, atOnce int) error {
-	var next atomic.Int64
-	var failed atomic.Bool
-	work := func() error {
-		for i := next.Add(1) - 1; i < int64(len(tasks)) && !failed.Load(); i = next.Add(1) - 1 {
-			if err := tasks[i](); err != nil {
-				failed.Store(true)
-				return err
-			}
-		}
-		return nil
+func (w *Workspace) together(list []func() error, atOnce int) error {
+	if w.Before != nil {
+		atOnce = 1
 	}
-	if w.Before != nil || len(tasks) == 1 {
-		return work()
-	}
-	var g errgroup.Group
-	for range min(atOnce, len(tasks)) {
-		g.Go(work)
-	}
-	return g.Wait()
+	return tasks.Run(list, atOnce)
 }
 
 func (j *job) stageOne(o *op) error {
@@ -304,7 +289,7 @@ func (j *job) undoOne(o *op) {
 	landed, err := undo(j.tree, j.w.Store, o)
 	switch {
 	case landed:
-		o.skip = false
+		o.skip, j.out.Exact = false, false
 	case err != nil:
 		j.out.Exact, j.kept = false, true
 		failed := &j.out.Failed[len(j.out.Failed)-1]
@@ -426,6 +411,9 @@ func (j *job) landed() []*op {
 func (j *job) enter() error {
 	j.setCommitted(j.landed())
 	if len(j.landed()) == 0 || len(j.out.Committed) == 0 && len(j.out.Failed) > 0 {
+		if _, _, err := undoAll(j.tree, j.w.Store, j.landed()); err != nil { // directories
+			j.kept = true
+		}
 		return errors.Join(j.summary(), j.clean())
 	}
 	e := j.entryOf(j.landed())
@@ -446,10 +434,8 @@ func (j *job) enter() error {
 // whoever is next.
 func (j *job) clean() error {
 	if j.kept {
+		j.out.Left = j.w.shut(j.tree, j.ops, j.out.Entry)
 		return nil
-	}
-	if j.out.Entry == nil && j.out.Exact {
-		j.w.nothing = j.id // should the journal keep it: what is there later is somebody else's
 	}
 	err := j.w.clean(j.tree, j.ops, j.out.Entry)
 	if errors.As(err, (*strays)(&j.out.Left)) {
@@ -508,6 +494,9 @@ func (j *job) abandon(err error) error {
 		j.out.Failed = append(j.out.Failed, pe)
 	}
 	if j.begun {
+		for _, o := range j.ops {
+			o.rests = true
+		}
 		_ = j.clean()
 	}
 	return err
@@ -519,6 +508,7 @@ func (j *job) retreat(err error) error {
 	_ = j.w.flush(j.tree, j.ops) // the error under way is the one to report
 	j.out.Exact = j.out.Exact && exact
 	if undoErr == nil && len(landed) == 0 {
+		j.kept = false
 		_ = j.clean()
 		return err
 	}

@@ -34,7 +34,7 @@ type Report struct {
 // Recover brings the tree to before or after every transaction that a crash cut
 // short. It may itself be cut short and run again.
 func (w *Workspace) Recover(ctx context.Context) (Report, error) {
-	release, err := w.acquire(ctx)
+	release, err := w.turn.Take(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -81,9 +81,10 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 	tx.letGo(t.Roots())
 	for _, o := range tx.Ops {
 		o.pre, o.post = o.Pre.Image(), o.Post.Image()
-		o.rests = tx.ID == w.nothing && o.isChange() // what its file holds by now says nothing of it
+		o.rests = w.back[o.key(tx.ID)] // what its file holds by now says nothing of it
 	}
-	e, err := w.inLedger(tx.ID)
+	defer w.note(tx.ID, tx.Ops)
+	e, err := w.Ledger.Find(tx.ID, maxSearch)
 	if err != nil {
 		return err
 	}
@@ -112,13 +113,30 @@ func (w *Workspace) mend(t *tree.Tree, tx *transaction, e *ledger.Entry) error {
 		return nil
 	}
 	for _, o := range tx.Ops {
-		o.rests = !o.isChange()
+		o.rests = o.rests || !o.isChange()
 		for i := range e.Changes {
 			o.rests = o.rests || e.Changes[i].Path == string(o.Path)
 		}
 	}
-	_, _, err := undoAll(t, w.Store, tx.Ops)
+	landed, _, err := undoAll(t, w.Store, tx.Ops)
+	if err != nil || len(landed) == 0 {
+		return err
+	}
+	rest := *tx
+	rest.ID += "-rest"
+	if e, err = w.Ledger.Find(rest.ID, maxSearch); e == nil && err == nil {
+		_, err = w.enterLate(&rest, landed, false)
+	}
 	return err
+}
+
+// note remembers what was taken back of a transaction, should its lines stay in the journal.
+func (w *Workspace) note(id string, ops []*op) {
+	for _, o := range ops {
+		if o.rests && w.journal.Pending() {
+			w.back[o.key(id)] = true
+		}
+	}
 }
 
 // settleAll takes a transaction back, and enters what cannot be.
@@ -143,22 +161,21 @@ func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) (*ledger
 // settleEach keeps the files whose change landed.
 func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledger.Entry, error) {
 	var landed []*op
+	exact := true
 	for _, o := range tx.Ops {
 		ok, err := finished(t, o)
+		if err == nil && !ok && (o.Kind == opInPlace || o.takes()) {
+			var stays bool
+			if stays, err = undo(t, w.Store, o); stays && err == nil {
+				r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
+				ok, exact = o.takes(), exact && !o.takes()
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
 		if ok {
 			landed = append(landed, o)
-			continue
-		}
-		if o.Kind != opInPlace {
-			continue
-		}
-		if ok, err = undo(t, w.Store, o); ok {
-			r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
-		} else if err != nil {
-			return nil, err
 		}
 	}
 	if !slices.ContainsFunc(landed, (*op).isChange) {
@@ -174,7 +191,7 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledge
 	if err := w.flush(t, tx.Ops); err != nil {
 		return nil, err
 	}
-	return w.enterLate(tx, landed, true)
+	return w.enterLate(tx, landed, exact)
 }
 
 func (w *Workspace) enterLate(tx *transaction, landed []*op, exact bool) (*ledger.Entry, error) {
@@ -224,30 +241,13 @@ func (t *transaction) letGo(roots []string) {
 // thing that happened in the workspace, but others append to the ledger too.
 const maxSearch = 4096
 
-// inLedger returns the entry of a transaction, nil if there is none.
-func (w *Workspace) inLedger(id string) (*ledger.Entry, error) {
-	n := 0
-	for e, err := range w.Ledger.Backward() {
-		if err != nil {
-			return nil, err
-		}
-		if e.ID == id {
-			return &e, nil
-		}
-		if n++; n == maxSearch {
-			break
-		}
-	}
-	return nil, nil
-}
-
 var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
 
-var errHalf = errors.New("a file is half written; when the disk is well again run: kerf recover")
+var errHalf = errors.New("a file is neither as it was nor as wanted; when the disk is well again run: kerf recover")
 
-// half is err, of which the user is told more if o was to write in place.
+// half is err, of which the user is told more if the file of o may be half written, or aside.
 func half(o *op, err error) error {
-	if o.Kind != opInPlace {
+	if o.Kind != opInPlace && !o.takes() {
 		return err
 	}
 	return fmt.Errorf("%w; %w", err, errHalf)
@@ -267,7 +267,7 @@ func undoAll(t *tree.Tree, s *store.Store, ops []*op) (landed []*op, exact bool,
 			}
 			err = errors.Join(err, oneErr)
 			stays = done
-			exact = exact && lookErr == nil && (done || o.Kind != opInPlace)
+			exact = exact && lookErr == nil && (done || !errors.Is(oneErr, errHalf))
 		} else if stays {
 			exact = false
 		}
@@ -303,13 +303,15 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 	if o.rests || o.Kind == opChmod {
 		return false, nil // it gets its mode in the end
 	}
+	full := false
 	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
 		case opMkdir:
-			if err := d.Rmdir(name); err != nil && !isAbsent(err) && !handle.IsNotEmpty(err) {
-				return err
+			err := d.Rmdir(name)
+			if full = handle.IsNotEmpty(err); full || isAbsent(err) {
+				return nil
 			}
-			return nil
+			return err
 		case opRmdir:
 			return undoRmdir(d, name)
 		case opLinked:
@@ -325,7 +327,11 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 		}
 		return err
 	})
+	if stays && err == nil && o.takes() {
+		err = keepTaken(t, s, o)
+	}
 	if !isAbsent(err) {
+		o.rests = err == nil && !stays && !full
 		return stays, err
 	}
 	// Not even the directory is there, or no longer. What was taken out of it is gone then.
@@ -333,6 +339,44 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 		return isAside(t, o)
 	}
 	return stays, nil
+}
+
+// keepTaken keeps what o took away, should that be something else than it was to take: somebody saved it in the last
+// moment. Then that is what o replaced or removed.
+func keepTaken(t *tree.Tree, s *store.Store, o *op) error {
+	err := in(t, string(o.Tmp), func(d *tree.Dir, tmp string) error {
+		e, err := d.Look(tmp, 0)
+		var special *tree.SpecialError
+		if errors.As(err, &special) || errors.Is(err, tree.ErrDirectory) || e == nil || e.Image.Version == o.pre.At() {
+			return nil
+		}
+		if err == nil && e.Image.Loaded {
+			err = s.PutAll([]store.Content{{Sum: e.Image.Sum, Data: e.Image.Data}}, true)
+		} else if err == nil {
+			err = contents.Keep(s, e.Image, d, tmp, true)
+		}
+		o.pre, o.Pre = e.Image, ledger.VersionOf(e.Image)
+		return err
+	})
+	if isAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// tookRight reports whether what o took away, if that is there still, is what it was to take.
+func tookRight(t *tree.Tree, o *op) (right bool, err error) {
+	err = in(t, string(o.Tmp), func(d *tree.Dir, tmp string) error {
+		if _, err := d.Sig(tmp); err != nil {
+			return err
+		}
+		right, err = d.Holds(tmp, o.pre.At())
+		return err
+	})
+	if isAbsent(err) {
+		return true, nil
+	}
+	return right, err
 }
 
 // isAside reports whether the file that o removes has its temporary name, which is taken only by
@@ -440,7 +484,10 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 		return !o.rests, nil // with the others
 	}
 	if o.Kind == opRemove {
-		return isAside(t, o)
+		if done, err = isAside(t, o); err != nil || !done {
+			return false, err
+		}
+		return tookRight(t, o)
 	}
 	err = in(t, string(o.Path), func(d *tree.Dir, name string) error {
 		switch o.Kind {
@@ -466,6 +513,9 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 	})
 	if isAbsent(err) {
 		err = nil
+	}
+	if done && err == nil && o.takes() {
+		return tookRight(t, o)
 	}
 	return done, err
 }

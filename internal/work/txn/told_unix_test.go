@@ -25,6 +25,7 @@ import (
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn/journal"
 	"kerf/internal/work/txn/modes"
+	"kerf/internal/work/txn/turn"
 )
 
 // TestAWorkspaceHasAllItsParts, or is not opened.
@@ -138,11 +139,11 @@ func TestWaitingForTheOthers(t *testing.T) {
 	ended, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	<-ended.Done()
-	<-f.w.turn // somebody commits
+	release := f.w.turn.Here() // somebody commits
 	if _, err := f.w.Commit(ended, set, CommitOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while another one commits: %v", err)
 	}
-	f.w.turn <- struct{}{}
+	release()
 	if err := os.MkdirAll(f.w.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +164,7 @@ func TestWaitingForTheOthers(t *testing.T) {
 		t.Errorf("nobody commits, and it is locked: %v", err)
 	}
 	_ = other.Unlock()
-	w := &Workspace{Options: f.w.Options, turn: f.w.turn, lock: f.w.lock}
-	w.Dir = f.path("a/none") // below a file
+	w := &Workspace{Options: f.w.Options, turn: turn.New(f.path("a/none/lock"))} // below a file
 	for range 2 {
 		if _, err := w.Commit(context.Background(), set, CommitOptions{}); !errors.Is(err, syscall.ENOTDIR) {
 			t.Errorf("without a place for the journal: %v", err)

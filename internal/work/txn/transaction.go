@@ -67,6 +67,12 @@ type staged struct {
 // isChange reports whether o is a change of a file, and not only of a directory.
 func (o *op) isChange() bool { return o.Kind != opMkdir && o.Kind != opRmdir && o.Kind != opChmod }
 
+// takes reports whether o takes a file away, which has the temporary name then.
+func (o *op) takes() bool { return o.Kind == opReplace || o.Kind == opRemove }
+
+// key tells the operations of all transactions apart.
+func (o *op) key(id string) string { return id + o.Kind + string(o.Path) }
+
 // lasts reports whether something is other after o, and not only while the commit works.
 func (o *op) lasts() bool { return o.Kind != opChmod || o.Was != o.Mode }
 

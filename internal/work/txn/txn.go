@@ -28,22 +28,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
-	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/room"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
+	"kerf/internal/work/txn/happened"
 	"kerf/internal/work/txn/journal"
 	"kerf/internal/work/txn/modes"
+	"kerf/internal/work/txn/turn"
 )
 
 // Options join the parts of a workspace.
@@ -71,10 +68,10 @@ type Options struct {
 // several processes.
 type Workspace struct {
 	Options
-	turn    chan struct{} // holds one token: whose turn it is in this process
-	lock    *flock.Flock  // whose turn it is among processes
+	turn    *turn.Turn
 	journal journal.File
-	nothing string // the transaction of which nothing is left but its lines in the journal, maybe
+	// back are the operations, by their keys, of which nothing is left but lines in the journal, maybe.
+	back map[string]bool
 	// Settled is what Open finished and took back of what a crash left.
 	Settled Report
 	// Unrecovered says why what a crash left could not be finished when the workspace was
@@ -92,11 +89,10 @@ func Open(o Options) (*Workspace, error) {
 	}
 	w := &Workspace{
 		Options: o,
-		turn:    make(chan struct{}, 1),
-		lock:    flock.New(filepath.Join(o.Dir, "lock")),
+		turn:    turn.New(filepath.Join(o.Dir, "lock")),
+		back:    make(map[string]bool),
 		journal: journal.File{Path: filepath.Join(o.Dir, "journal.jsonl"), Before: o.Before},
 	}
-	w.turn <- struct{}{}
 	if !w.journal.Pending() {
 		return w, nil
 	}
@@ -115,8 +111,15 @@ func Open(o Options) (*Workspace, error) {
 
 // Close releases the journal file. The workspace may be used again afterwards.
 func (w *Workspace) Close() error {
-	<-w.turn
-	defer func() { w.turn <- struct{}{} }()
+	release := w.turn.Here()
+	lines := len(w.back) > 0
+	release()
+	if lines { // the next process does not know what was taken back
+		ctx, cancel := context.WithTimeout(context.Background(), openPatience)
+		_, _ = w.Recover(ctx)
+		cancel()
+	}
+	defer w.turn.Here()()
 	return w.journal.Close()
 }
 
@@ -233,32 +236,6 @@ func (e *MismatchError) Error() string {
 // ErrBadSet says that a set of changes contradicts itself.
 var ErrBadSet = errors.New("contradictory changes")
 
-// acquire waits for this workspace's turn and settles what a crash left.
-func (w *Workspace) acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case <-w.turn:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	release = func() { w.turn <- struct{}{} }
-	if err := errors.Join(os.MkdirAll(w.Dir, 0o700), atomicfile.Plain(w.lock.Path())); err != nil {
-		release()
-		return nil, err
-	}
-	got, err := w.lock.TryLock()
-	if err == nil && !got {
-		got, err = w.lock.TryLockContext(ctx, time.Millisecond)
-	}
-	if err != nil || !got {
-		release()
-		return nil, fmt.Errorf("lock workspace: %w", errors.Join(err, ctx.Err()))
-	}
-	return func() {
-		_ = w.lock.Unlock() // closing the file is what counts, and it cannot fail
-		w.turn <- struct{}{}
-	}, nil
-}
-
 // Record enters changes that have happened already, such as those of a command, and
 // stores the images that are loaded. When the disk is full, the changes are entered
 // without their contents if the reserve allows it; the error says so, beside the entry.
@@ -266,35 +243,8 @@ func (w *Workspace) Record(ctx context.Context, set delta.Set, o CommitOptions) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var contents []store.Content
-	for _, c := range set {
-		for _, i := range []*delta.Image{c.Pre, c.Post} {
-			if i != nil && i.Loaded {
-				contents = append(contents, store.Content{Sum: i.Sum, Data: i.Data})
-			}
-		}
-	}
-	lost := w.Store.PutAll(contents, w.Durable)
-	if lost != nil && !room.Full(lost) {
-		return nil, lost
-	}
-	e := o.entry(o.ID)
-	e.Changes = ledger.ChangesOf(set)
-	if lost != nil {
-		e.Note = strings.TrimPrefix(e.Note+"; "+ledger.NoteFull, "; ")
-	}
-	err := w.Ledger.Append(e)
-	if room.Full(err) {
-		w.Room.Spend()
-		err = w.Ledger.Append(e)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if w.Durable {
-		err = w.Ledger.Sync()
-	}
-	return e, errors.Join(lost, err)
+	records := happened.Records{Store: w.Store, Ledger: w.Ledger, Room: w.Room, Durable: w.Durable}
+	return records.Enter(set, o.entry(o.ID))
 }
 
 func (o CommitOptions) entry(id string) *ledger.Entry {
