@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +16,16 @@ import (
 	"kerf/internal/work/workspace"
 )
 
-// Newest returns the newest session of a working directory; of any for "".
+// Newest returns the newest session of a working directory; of any for "". Its error tells of the flag for that.
 func (s *Store) Newest(ctx context.Context, cwd string) (protocol.SessionInfo, error) {
+	info, err := s.newest(ctx, cwd)
+	if cwd != "" && errors.Is(err, protocol.ErrNoSession) {
+		err = fmt.Errorf("%w; --all takes the newest of any directory", err)
+	}
+	return info, err
+}
+
+func (s *Store) newest(ctx context.Context, cwd string) (protocol.SessionInfo, error) {
 	list, err := s.List(ctx, protocol.Filter{Cwd: cwd, Limit: 1})
 	if err != nil {
 		return protocol.SessionInfo{}, err
@@ -28,9 +37,11 @@ func (s *Store) Newest(ctx context.Context, cwd string) (protocol.SessionInfo, e
 			}
 		}
 	}
+	if len(list) == 0 && cwd == "" {
+		return protocol.SessionInfo{}, fmt.Errorf("%w yet", protocol.ErrNoSession)
+	}
 	if len(list) == 0 {
-		return protocol.SessionInfo{}, fmt.Errorf("%w of %s yet; --all takes the newest of any directory",
-			protocol.ErrNoSession, s.o.Cwd)
+		return protocol.SessionInfo{}, fmt.Errorf("%w of %s yet", protocol.ErrNoSession, s.o.Cwd)
 	}
 	return list[0], nil
 }
@@ -75,7 +86,7 @@ func (s *Store) isID(name string) bool {
 // title; the newest one of any directory for "".
 func (s *Store) Find(ctx context.Context, name string) (protocol.SessionInfo, error) {
 	if name == "" {
-		return s.Newest(ctx, "")
+		return s.newest(ctx, "")
 	}
 	if s.isID(name) {
 		return s.info(name), nil
@@ -106,7 +117,7 @@ func (s *Store) Find(ctx context.Context, name string) (protocol.SessionInfo, er
 // Here is Find, but "" means the newest session of the working directory.
 func (s *Store) Here(ctx context.Context, name string) (protocol.SessionInfo, error) {
 	if name == "" {
-		return s.Newest(ctx, s.o.Cwd)
+		return s.newest(ctx, s.o.Cwd)
 	}
 	return s.Find(ctx, name)
 }

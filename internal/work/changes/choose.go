@@ -250,7 +250,7 @@ func (b *book) chooseRedo(c Choice) ([]*ledger.Entry, error) {
 			continue
 		}
 		for _, root := range b.roots(e) {
-			if c.names(root) {
+			if c.names(root) && (c.Entry == 0 || c.Entry == e.Seq || c.Entry == root.Seq) {
 				newest, fits = append(newest, e), append(fits, root)
 			}
 		}

@@ -48,6 +48,7 @@ func (c *compared) end(ctx context.Context) error {
 	_, err = c.ws.Txn.Record(ctx, set, o)
 	if err == nil {
 		c.sum.add(ledger.Unproven, set)
+		c.sum.addDirs(o.Dirs, o.Gone, o.Modes)
 	}
 	return err
 }

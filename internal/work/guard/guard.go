@@ -88,7 +88,7 @@ func (c Command) Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 	if err := ws.Room.Check(); err != nil {
 		return CodeNotRun, Summary{}, err
 	}
-	s := &summary{turn: "guard-" + strings.ToLower(rand.Text()[:8]), files: map[string]*file{}}
+	s := &summary{turn: "guard-" + strings.ToLower(rand.Text()[:8]), files: map[string]*file{}, dirs: map[string]int{}, modes: map[string]bool{}}
 	origin := txn.Origin{Turn: s.turn, Call: c.Name, Tool: "guard", Client: Client}
 	rec, done, err := c.recorder(ctx, ws, origin, s)
 	if err != nil {

@@ -19,6 +19,8 @@ type Summary struct {
 	// Running says that something it started goes on; what that changes is recorded, too.
 	Running bool   `json:"running"`
 	Files   []File `json:"files"`
+	// Directories came, went or got another mode in the end.
+	Directories []string `json:"directories,omitempty"`
 	// Notes tell what is not known or cannot be taken back.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -35,6 +37,8 @@ type summary struct {
 	turn             string
 	watched, running bool
 	files            map[string]*file
+	dirs             map[string]int // those that came and went, by how often they came more than went
+	modes            map[string]bool
 	notes            []string
 }
 
@@ -62,6 +66,19 @@ func (s *summary) add(certainty string, set delta.Set) {
 	}
 }
 
+// addDirs takes in what an entry says of directories.
+func (s *summary) addDirs(came []ledger.Path, went []ledger.Dir, modes []ledger.DirMode) {
+	for _, d := range came {
+		s.dirs[string(d)]++
+	}
+	for _, d := range went {
+		s.dirs[string(d.Path)]--
+	}
+	for _, d := range modes {
+		s.modes[string(d.Path)] = true
+	}
+}
+
 func (s *summary) summary() Summary {
 	sum := Summary{Turn: s.turn, Watched: s.watched, Running: s.running, Notes: s.notes, Files: []File{}}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
@@ -78,19 +95,38 @@ func (s *summary) summary() Summary {
 		}
 		sum.Files = append(sum.Files, File{path, op, f.certainty})
 	}
+	for path := range s.modes {
+		s.dirs[path] += 0
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.dirs)) {
+		if s.dirs[path] != 0 || s.modes[path] {
+			sum.Directories = append(sum.Directories, path)
+		}
+	}
 	return sum
 }
 
 // Text is the summary in one line, empty when there is nothing to say. Kerf is how the command is called
-// that tells more.
+// that tells more; empty where none is to be named.
 func (s Summary) Text(kerf string) string {
 	var parts []string
-	if n := len(s.Files); n > 0 {
+	if n := len(s.Files); n > 0 || len(s.Directories) > 0 {
 		text := fmt.Sprintf("%s changed", files(n))
-		if !s.Watched {
+		switch {
+		case n == 0 && len(s.Directories) == 1:
+			text = "1 directory changed"
+		case n == 0:
+			text = fmt.Sprintf("%d directories changed", len(s.Directories))
+		}
+		switch {
+		case kerf == "":
+			text += s.doubt()
+		case !s.Watched:
 			text += " while it ran, nobody saw by whom; see it: " + kerf + " log -p -n 1; " +
 				"take it back: " + kerf + " undo --unproven"
-		} else {
+		case n == 0:
+			text += "; see it: " + kerf + " log -n 1; take it back: " + kerf + " undo"
+		default:
 			text += s.doubt() + "; see it: " + kerf + " diff; take it back: " + kerf + " undo"
 		}
 		parts = append(parts, text)

@@ -71,7 +71,9 @@ func (w *watching) enter(r witness.Report) bool {
 	}
 	entered, err := enter.Report(context.Background(), w.ws.Txn, o, r)
 	for _, e := range entered {
-		w.sum.add(e.Entry.Known(), e.Set)
+		if w.sum.add(e.Entry.Known(), e.Set); e.Entry.Known() != ledger.Outside {
+			w.sum.addDirs(e.Entry.Dirs, e.Entry.Gone, e.Entry.Modes)
+		}
 	}
 	w.sum.notes = append(w.sum.notes, r.Unsure()...)
 	w.failed = err

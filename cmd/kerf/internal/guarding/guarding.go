@@ -11,6 +11,7 @@ import (
 	"kerf/cmd/kerf/internal/program"
 	"kerf/cmd/kerf/internal/trying"
 	"kerf/internal/text/visible"
+	"kerf/internal/work/tries"
 )
 
 const about = `Run any program, and record what it changes. Afterwards kerf diff, log, blame, undo and redo know
@@ -63,6 +64,9 @@ func Command(p *program.Program) *cobra.Command {
 			if p.Dir != "" {
 				kerf += " -C " + program.Quoted(p.Dir)
 			}
+			if p.Getenv(tries.Env) != "" {
+				kerf = "" // what the try says names the commands
+			}
 			switch line := sum.Text(kerf); {
 			case sum.Turn == "":
 			case asJSON:
@@ -85,7 +89,7 @@ func Command(p *program.Program) *cobra.Command {
 	f.StringArrayVar(&dirs, "add-dir", nil, "a further `directory` in which changes are recorded")
 	f.BoolVar(&must, "must-watch", false, "do not run the program where it cannot be watched")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no line about the changes at the end")
-	f.BoolVar(&asJSON, "json", false, "that line as a JSON object: turn, watched, running, files, notes")
+	f.BoolVar(&asJSON, "json", false, "that line as a JSON object: turn, watched, running, files, directories, notes")
 	trying.Flag(f, &try)
 	f.SetInterspersed(false)
 	return cmd

@@ -44,6 +44,7 @@ func Exit(code int) error {
 // Exit prints err, if there is something to say, and returns the exit code. It
 // is the one place that speaks to the user about errors.
 func (p *Program) Exit(err error) int {
+	err = excluding(err)
 	code, all := p.unwritten(err)
 	if err == nil || all {
 		return code

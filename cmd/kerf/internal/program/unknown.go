@@ -82,6 +82,18 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return &Error{Code: 2, Err: inWords(err), Hint: flagHint(cmd, err)}
 }
 
+// excluding is err in plain words, and with exit code 2, if the library says that flags exclude each other.
+func excluding(err error) error {
+	if err == nil {
+		return nil
+	}
+	_, flags, is := strings.Cut(err.Error(), " are set none of the others can be; [")
+	if flags, ends := strings.CutSuffix(flags, "] were all set"); is && ends {
+		return Misuse("--%s exclude each other; give one of them", strings.ReplaceAll(flags, " ", ", --"))
+	}
+	return err
+}
+
 // inWords is err with what a value should be, in the place of what Go's parsers say.
 func inWords(err error) error {
 	var bad *pflag.InvalidValueError

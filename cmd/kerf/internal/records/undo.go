@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,9 +55,9 @@ func takeBack(p *program.Program, redo bool) *cobra.Command {
 	cmd := &cobra.Command{Use: "undo [TURN] [--] [PATH ...]", Short: "Take back what the last turn changed", Long: undoLong,
 		Example: "  kerf undo --dry-run\n  kerf undo 4\n  kerf undo -n 2 -- src/\n  kerf redo"}
 	if redo {
-		cmd = &cobra.Command{Use: "redo [PATH ...]", Short: "Bring back what the last undo took back",
-			Long: "Brings back what the last undo in this workspace took back. It keeps later changes by merging,\n" +
-				"as kerf undo does, and has its ways to settle conflicts."}
+		cmd = &cobra.Command{Use: "redo [TURN] [--] [PATH ...]", Short: "Bring back what the last undo took back",
+			Long: "Brings back what the last undo here took back; with a TURN, the last one of that turn, entry (4 or\n" +
+				"#4), call or session. It keeps later changes by merging, as kerf undo does."}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.run(p, cmd, args) }
 	f := cmd.Flags()
@@ -94,8 +95,7 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 		return err
 	}
 	if len(args) == 0 && c.Session+c.Turn+c.Call == "" && c.Entry == 0 {
-		b.tellNewer(cmd.Name())
-		if !c.Redo && !o.asJSON {
+		if b.tellNewer(cmd.Name()); !c.Redo && !o.asJSON {
 			b.tellLeftThere()
 		}
 	}
@@ -112,15 +112,15 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	}
 	report, err := b.undo(cmd.Context(), c, to)
 	working.Stop()
-	if slices.ContainsFunc(report.Files, func(f changes.FilePlan) bool {
-		return f.Outcome == changes.Conflict && stays.Running(b.rows, f.Path)
-	}) {
+	runs := func(f changes.FilePlan) bool { return f.Outcome == changes.Conflict && stays.Running(b.rows, f.Path) }
+	if slices.ContainsFunc(report.Files, runs) {
 		report.Warnings = append(report.Warnings,
 			"the command that changed this still runs, and may change it again: take it back when the command has ended")
 	}
 	warn(p.Stderr, report.Warnings)
-	if errors.Is(err, changes.ErrNothing) && len(args) > 0 {
-		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(strings.Join(args, ", ")))
+	named := cmp.Or(strings.Join(args, ", "), o.Turn, o.Call, o.Session)
+	if errors.Is(err, changes.ErrNothing) && named != "" {
+		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(named))
 	}
 	unproven := b.withUnproven(o.Choice, args, report.Left)
 	if err := o.tell(p, report, err, to.Confirm != nil, unproven); err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,17 +47,16 @@ func TUI(p *program.Program, root *cobra.Command) {
 	root.Use = "kerf [PROMPT]"
 	root.Args = cobra.ArbitraryArgs
 	root.RunE = func(cmd *cobra.Command, args []string) error {
-		insist := "quote it: kerf %q"
-		if len(args) == 1 {
-			insist = "without the terminal UI: echo %q | kerf exec"
-		}
+		insist := map[bool]string{true: "without the terminal UI: echo %q | kerf exec", false: "quote it: kerf %q"}[len(args) == 1]
 		if err := program.Request(root, args, insist); err != nil {
 			return err
 		}
 		switch {
 		case !p.OnTerminal() && o.plain:
-		case !p.OnTerminal() && len(args) == 0:
+		case !p.OnTerminal() && len(args) == 0 && program.IsTerminal(p.Stdin):
 			return cmd.Help()
+		case !p.OnTerminal() && (len(args) == 0 || strings.ContainsAny(args[0], " \t\n")):
+			return &program.Error{Code: 2, Err: tui.ErrNoTerminal, Hint: "without one: kerf exec, also for a pipe; see kerf --help"}
 		case !p.OnTerminal():
 			return &program.Error{Code: 2, Err: program.Unknown(root, args[0]),
 				Hint: fmt.Sprintf("for a request without the terminal UI: kerf exec %q", args[0])}
