@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 )
@@ -72,6 +73,7 @@ func aloneOrNot(f *fixture, remove bool, others int) delta.Set {
 // the process is killed, or the disk, or that of the tree alone, fails for good, at each call; and what recovers it may
 // fail once, too.
 func TestWhatIsSavedInTheLastMomentIsKept(t *testing.T) {
+	long.Slow(t)
 	for n := range 24 {
 		remove, best, others, kill, tree := n&1 != 0, n&2 != 0, n>>2&1, n>>3 == 1, n>>3 == 2
 		for call, more := 0, true; more; call++ {
