@@ -152,6 +152,25 @@ func TestSEC_K6_NoKeyring(t *testing.T) {
 	})
 }
 
+// TestNoBackendShowsWhatTheKernelKeeps: what tells of outside or of the kernel has no content inside, nor does
+// its absence on a kernel keep commands from running.
+func TestNoBackendShowsWhatTheKernelKeeps(t *testing.T) {
+	each(t, func(t *testing.T) {
+		s := newSite(t)
+		for _, m := range hidden() {
+			if text, _ := s.run("sh", "-c", "head -c 100 "+m.Path+" 2>/dev/null; echo end"); text != "end\n" {
+				t.Errorf("%s: %q", m.Path, text)
+			}
+		}
+		was := secrets
+		t.Cleanup(func() { secrets = was })
+		secrets = []string{"none", "keys"}
+		if text, code := s.run("echo", "ran"); code != 0 || text != "ran\n" {
+			t.Errorf("%q, exit %d", text, code)
+		}
+	})
+}
+
 func TestSEC_K9_NoSandboxLetsItselfOut(t *testing.T) {
 	each(t, func(t *testing.T) {
 		s := newSite(t)

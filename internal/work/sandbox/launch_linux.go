@@ -250,10 +250,8 @@ func (c *compiler) proc() {
 		c.attach(tree, path)
 		c.Call(note, unix.SYS_CLOSE, tree)
 	}
-	for _, name := range secrets {
-		if _, err := os.Lstat("/proc/" + name); err == nil {
-			c.hideFile("/proc/" + name)
-		}
+	for _, m := range hidden() {
+		c.hideFile(m.Path)
 	}
 }
 

@@ -168,6 +168,7 @@ func (w way) render(b *Box, argv []string) error {
 	if err != nil {
 		return err
 	}
+	p.Mounts = append(hidden(), p.Mounts...)
 	b.Argv, b.Files, b.gate = append([]string{w.path}, render.Bwrap(p, inner)...), append(b.Files, wait), gate
 	b.limit = func(leader int) error {
 		first, err := impose(p.Limits, leader)
@@ -178,6 +179,16 @@ func (w way) render(b *Box, argv []string) error {
 		return err
 	}
 	return nil
+}
+
+// hidden are those of the kernel's secrets that it has.
+func hidden() (mounts []boundary.Mount) {
+	for _, name := range secrets {
+		if _, err := os.Lstat("/proc/" + name); err == nil {
+			mounts = append(mounts, boundary.Mount{Kind: boundary.MountHideFile, Path: "/proc/" + name})
+		}
+	}
+	return mounts
 }
 
 func (w way) program(p boundary.Plan, argv []string) *launch.Program {
