@@ -50,7 +50,7 @@ func (s *story) must(err error) {
 // tell runs a story in a place of its own.
 func tell(t *testing.T, name string, files map[string]string, f func(*story)) {
 	t.Run(name, func(t *testing.T) {
-		if len(name)%5 != 0 { // a fifth is enough for the quick loop
+		if len(name)%8 != 0 { // an eighth is enough for the quick loop
 			long.Slow(t)
 		}
 		t.Parallel()

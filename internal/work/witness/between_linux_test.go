@@ -327,6 +327,7 @@ func TestAccessListsGivePermissions(t *testing.T) {
 // TestAccessListsOfFilesThatAreThere: a command that gives a file permissions by an access list is told
 // of, by each call that can. An attribute that gives none is not.
 func TestAccessListsOfFilesThatAreThere(t *testing.T) {
+	long.Slow(t)
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}

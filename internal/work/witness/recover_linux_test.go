@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 	"kerf/internal/work/txn"
@@ -130,6 +131,7 @@ func (m *meddling) PutFile(s store.Source) (store.Kept, error) {
 // TestAnotherWriterWhileAKilledKerfsCommandIsRecovered: somebody else writes a file, and closes it, after
 // it was looked at and before it is read.
 func TestAnotherWriterWhileAKilledKerfsCommandIsRecovered(t *testing.T) {
+	long.Slow(t)
 	b := newBench(t, "")
 	b.write("a", strings.Repeat("0123456789abcdef", 33<<16))
 	_, cmd, _, box := b.start("mv a c")

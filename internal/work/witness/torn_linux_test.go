@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/witness"
 	"kerf/internal/work/witness/journal"
@@ -129,6 +130,7 @@ func (l *left) tells(reports []witness.Report) string {
 // line, and puts other bytes behind it: nothing that the command did is lost, and nothing
 // else is told.
 func TestTornJournalsAreReadToTheirLastWholeLine(t *testing.T) {
+	long.Slow(t)
 	l := leave(t)
 	whole := l.with(t, l.records)
 	adds(t, l.root, l.before, l.after, whole, "")
