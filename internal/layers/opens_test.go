@@ -64,7 +64,6 @@ var opened = map[string]string{
 	"internal/work/tries/numbers.go":                              "Kerf's own file of tries",
 	"internal/work/tries/room.go":                                 "Kerf's own directory of tries",
 	"internal/work/tries/tries.go":                                "Kerf's own directory of tries",
-	"internal/work/witness/content_linux.go":                      "contents that the helper kept, in Kerf's home",
 	"internal/work/witness/beneath/beneath_linux.go":              "a root, as a handle below which no link is followed",
 	"internal/work/witness/halting/halting_linux.go":              "a file of a test",
 	"internal/work/witness/judge_linux.go":                        "names of files, among them the other ones of a changed file",

@@ -23,6 +23,8 @@ type Summary struct {
 	Directories []string `json:"directories,omitempty"`
 	// Notes tell what is not known or cannot be taken back.
 	Notes []string `json:"notes,omitempty"`
+	// Refused tells what the program was kept from, and why.
+	Refused []string `json:"refused,omitempty"`
 }
 
 // File is a file that was changed in the end.
@@ -39,7 +41,7 @@ type summary struct {
 	files            map[string]*file
 	dirs             map[string]int // those that came and went, by how often they came more than went
 	modes            map[string]bool
-	notes            []string
+	notes, refused   []string
 }
 
 type file struct {
@@ -80,7 +82,7 @@ func (s *summary) addDirs(came []ledger.Path, went []ledger.Dir, modes []ledger.
 }
 
 func (s *summary) summary() Summary {
-	sum := Summary{Turn: s.turn, Watched: s.watched, Running: s.running, Notes: s.notes, Files: []File{}}
+	sum := Summary{Turn: s.turn, Watched: s.watched, Running: s.running, Notes: s.notes, Refused: s.refused, Files: []File{}}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		if f.pre == f.post {
@@ -130,6 +132,9 @@ func (s Summary) Text(kerf string) string {
 			text += s.doubt() + "; see it: " + kerf + " diff; take it back: " + kerf + " undo"
 		}
 		parts = append(parts, text)
+	}
+	if len(s.Refused) > 0 {
+		parts = append(parts, short(s.Refused))
 	}
 	if n := len(s.Notes); n > 0 {
 		parts = append(parts, fmt.Sprintf("not all is known or can be taken back, see %s log: %s", kerf, short(s.Notes)))

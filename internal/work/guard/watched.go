@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"kerf/internal/work/ledger"
@@ -25,7 +26,9 @@ type watching struct {
 	head    *ledger.Head // there, at the start
 	stop    chan struct{}
 	wg      sync.WaitGroup
-	failed  error // since then what the program does is in the witness's journal alone
+	failed  error      // since then what the program does is in the witness's journal alone
+	mu      sync.Mutex // guards refused
+	refused []string   // what the program was kept from
 }
 
 // watched begins to watch.
@@ -41,7 +44,7 @@ func watched(ws *workspace.Workspace, o txn.Origin, s *summary, dir string, avai
 		return nil, err
 	}
 	w.watch, err = w.witness.Begin(ledger.Entry{Turn: o.Turn, Call: o.Call, Tool: o.Tool, Client: o.Client,
-		Head: enter.From(w.head)}, false, nil)
+		Head: enter.From(w.head)}, false, w.refuse)
 	if err != nil {
 		return nil, errors.Join(err, w.witness.Close())
 	}
@@ -50,6 +53,14 @@ func watched(ws *workspace.Workspace, o txn.Origin, s *summary, dir string, avai
 }
 
 func (w *watching) socket() *os.File { return w.watch.Socket() }
+
+// refuse keeps the program from destroying what cannot be kept.
+func (w *watching) refuse(x witness.Loss) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = append(w.refused, x.Path+" was not changed or removed, since its content cannot be kept: "+x.Why)
+	return false
+}
 
 // follow enters what the program changed while it runs.
 func (w *watching) follow() {
@@ -84,7 +95,9 @@ func (w *watching) end(context.Context) error {
 	close(w.stop)
 	w.wg.Wait()
 	running, err := w.watch.Leave(w.enter)
-	w.sum.running = running
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sum.running, w.sum.refused = running, slices.Compact(w.refused)
 	if err = errors.Join(w.failed, err); err != nil {
 		return fmt.Errorf("%w; kerf recover tries again", err)
 	}

@@ -2,6 +2,8 @@ package witness
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"iter"
 	"time"
 
@@ -25,7 +27,7 @@ type touched struct {
 	foreign, gone bool
 	elsewhere     bool // its directory was moved by somebody else
 	assumed       bool // file is what is there now: which it was is not known
-	spared        bool // see spare
+	spared        bool // see spare, or Kerf may not read it, and it is what it was
 	// unheard says that since the last cut nobody tells what others do to the name: it is another
 	// one of a file that the command has open.
 	unheard bool
@@ -483,6 +485,9 @@ func (c *collector) contents() (still bool) {
 		if t.post = c.after(p); t.post.writer && !open {
 			t.foreign = true
 		}
+		if t.spared = errors.Is(t.post.err, fs.ErrPermission) && t.untouched(); t.spared {
+			continue
+		}
 		still = still && t.post.err == nil && t.post.kind == t.now.Kind && t.post.file == idOf(&t.now.Sig)
 		closed := t.closed.Sig.Ino != 0 && idOf(&t.closed.Sig) == idOf(&t.now.Sig)
 		if t.now.Kind == journal.File && (t.now.Links > 1 || closed) { // others may write it, and nobody tells
@@ -500,11 +505,14 @@ func (c *collector) contents() (still bool) {
 	return still
 }
 
-// spare reports whether a name holds what it held and is too large to be read for
-// certainty: the command was kept from changing it, or the time of its last change was
-// long past at its touch, so that a change since would have given it another.
-func (t *touched) spare() bool {
-	same := t.was.Sig.Size > loadLimit && t.now.Kind == journal.File && t.now.Sig == t.was.Sig
+// spare reports whether a name holds what it held and is too large to be read for certainty.
+func (t *touched) spare() bool { return t.was.Sig.Size > loadLimit && t.untouched() }
+
+// untouched reports whether a name holds what it held, by the times of its file: the command was
+// kept from changing it, or the time of its last change was long past at its touch, so that a
+// change since would have given it another.
+func (t *touched) untouched() bool {
+	same := t.now.Kind == journal.File && t.now.Sig == t.was.Sig
 	return same && (t.was.refused || t.was.Sig.Ctime+int64(coarse) < t.was.touch)
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 
-	"kerf/internal/atomicfile"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/store"
 	"kerf/internal/work/witness/beneath"
@@ -120,7 +119,7 @@ var errWritten = errors.New("what it held was changed after it was kept")
 // again. Where others can still write to the file it is copied.
 func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
 	name := journal.ApartPath(c.dir, h.Number)
-	f, err := atomicfile.Open(name)
+	f, err := beneath.OpenKept(name)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +154,7 @@ func (c *collector) apart(h *held, mode uint32) (*delta.Image, error) {
 // live is what a file holds that somebody wrote while its name went. If that still goes on, and
 // there was nothing in it then, this may be half of it yet.
 func (c *collector) live(h *held, mode uint32) (*delta.Image, error) {
-	f, err := atomicfile.Open(journal.ApartPath(c.dir, h.Number))
+	f, err := beneath.OpenKept(journal.ApartPath(c.dir, h.Number))
 	if err != nil {
 		return nil, err
 	}

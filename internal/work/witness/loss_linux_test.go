@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kerf/internal/testkit/long"
+	"kerf/internal/testkit/ordinary"
 	"kerf/internal/work/witness"
 )
 
@@ -54,6 +55,68 @@ func TestALargeFileIsNotReadWhileItIsAskedAbout(t *testing.T) {
 		lost := len(r.Gaps) == 1 && string(r.Gaps[0].Path) == big
 		if st, err := os.Stat(big); err != nil || (st.Size() == 0) != allowed || lost != allowed {
 			t.Errorf("allowed: %t, told as lost: %t %v, %v %v", allowed, lost, r.Gaps, st, err)
+		}
+	}
+}
+
+// TestOwnFilesThatMayNotBeReadAreKept: a file whose mode keeps Kerf's own user from reading it is kept when a
+// command removes it or moves something over it, and nothing of it is uncertain.
+func TestOwnFilesThatMayNotBeReadAreKept(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
+	for line, want := range map[string]string{
+		"rm -f x":                       "proven x: secret > -",
+		"mv a x":                        "proven a: 1 > -\nproven x: secret > 1 from a",
+		"ln -f a x":                     "proven x: secret > 1",
+		"mv x y; rm -f y":               "proven x: secret > -",
+		"echo 2 > n; mv n x; rm -f x":   "proven x: secret > -",
+		"exec 3>n; rm -f x; exec 3>&-":  "proven n: - > \nproven x: secret > -",
+		"cat a > x; true":               "",
+		"echo >> x; true":               "",
+		"test -r x; touch -c x; stat x": "",
+	} {
+		for _, mode := range []os.FileMode{0, 0o200, 0o311} {
+			b := newBench(t, "")
+			b.full = true
+			b.write("a", "1")
+			b.write("x", "secret")
+			x := filepath.Join(b.root, "x")
+			if err := os.Chmod(x, mode); err != nil {
+				t.Fatal(err)
+			}
+			r, out := b.run(line)
+			if got := strings.TrimSuffix(b.told(r), "\n"); got != want || len(r.Gaps)+len(r.Notes) > 0 {
+				t.Errorf("%s, mode %o: got\n%s\nwant\n%s\n%v %v, said %s", line, mode, got, want, r.Gaps, r.Notes, out)
+			}
+		}
+	}
+}
+
+// TestWhatMayNotBeReadIsKeptOrStays: a file of another user that Kerf may not read is neither removed nor replaced, but
+// where Kerf may give it another mode; nothing of it is uncertain.
+func TestWhatMayNotBeReadIsKeptOrStays(t *testing.T) {
+	if !ordinary.Run(t) {
+		return
+	}
+	for _, line := range []string{"rm -f x", "mv a x", "ln -f a x", "echo > x", "cat a >> x"} {
+		b := newBench(t, "")
+		b.full = true
+		b.write("a", "1")
+		b.write("x", "secret")
+		x := filepath.Join(b.root, "x")
+		if err := os.Chmod(x, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(x, 12345, 12345); err != nil {
+			t.Skip(err)
+		}
+		before, _ := os.Lstat(x)
+		r, out := b.run(line)
+		now, err := os.Lstat(x)
+		kept := strings.Contains("\n"+b.told(r), "\nproven x: secret > ")
+		if stays := err == nil && os.SameFile(before, now); kept == stays || !kept && b.told(r) != "" || len(r.Gaps)+len(r.Notes) > 0 {
+			t.Errorf("%s: %v %v, told %q %v %v, said %s", line, now, err, b.told(r), r.Gaps, r.Notes, out)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kerf/internal/atomicfile"
 	"kerf/internal/work/witness/journal"
 )
 
@@ -204,6 +205,17 @@ func Written(fd int) bool {
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
 	}
 	return err == unix.EAGAIN
+}
+
+// OpenKept opens a file that was kept by moving it to a directory of Kerf's user alone. Where its mode
+// keeps that user from reading it, and it has no other name, it gets another mode.
+func OpenKept(name string) (*os.File, error) {
+	f, err := atomicfile.Open(name)
+	var st unix.Stat_t
+	if !errors.Is(err, fs.ErrPermission) || unix.Lstat(name, &st) != nil || st.Nlink > 1 || os.Chmod(name, 0o444) != nil {
+		return f, err
+	}
+	return atomicfile.Open(name)
 }
 
 // Untouched reports whether a content that was kept is as it was then: a copy, or the

@@ -214,6 +214,9 @@ func (k *Keeper) KeepLive(t *Thing) error {
 }
 
 func (k *Keeper) linkApart(t *Thing, name string) error {
+	if !t.openLater() {
+		return unix.EACCES
+	}
 	err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), k.Dir, name, unix.AT_SYMLINK_FOLLOW)
 	if err == nil {
 		if k.own == nil {
@@ -222,6 +225,13 @@ func (k *Keeper) linkApart(t *Thing, name string) error {
 		k.own[t.ID]++
 	}
 	return err
+}
+
+// openLater reports whether a file may be read now, or once it got another mode.
+func (t *Thing) openLater() bool {
+	const self = unix.AT_EMPTY_PATH | unix.AT_EACCESS
+	return unix.Faccessat(t.FD, "", unix.R_OK, self) != unix.EACCES ||
+		unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), t.State.Mode&0o7777, 0) == nil
 }
 
 // Discount takes the names that the keeper gave to a file, which was just looked at, out of their number.

@@ -2,9 +2,12 @@ package content
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -110,5 +113,55 @@ func TestACopyIsWholeWhereHolesAreNotTold(t *testing.T) {
 		if got, readErr := os.ReadFile(to); err != nil || readErr != nil || !bytes.Equal(got, data) {
 			t.Errorf("%s: %d bytes, %v, %v", name, len(got), err, readErr)
 		}
+	}
+}
+
+// TestWhatCannotBeReadLaterIsNotKeptByALink: a file that another user keeps from being read does not become Kerf's only
+// copy of it.
+func TestWhatCannotBeReadLaterIsNotKeptByALink(t *testing.T) {
+	if dir := os.Getenv("KERF_TEST_OF_ANOTHER"); dir != "" {
+		for name, want := range map[string]error{"closed": unix.EACCES, "open": nil} {
+			fd, err := unix.Open(filepath.Join(dir, name), unix.O_PATH, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			thing := Thing{FD: fd}
+			if err := thing.Stat(fd, ""); err != nil {
+				t.Fatal(err)
+			}
+			if thing.openLater() != (want == nil) {
+				t.Errorf("%s: it may be read later: %t", name, want != nil)
+			}
+			at, _ := unix.Open(filepath.Join(dir, "kept"), unix.O_PATH|unix.O_DIRECTORY, 0)
+			if err := (&Keeper{Dir: at}).Keep(&thing, Removed); err != want {
+				t.Errorf("%s: kept: %v, want %v", name, err, want)
+			}
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("needs root, for files of another user")
+	}
+	dir, err := os.MkdirTemp("", "kerf-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for name, mode := range map[string]os.FileMode{"closed": 0o600, "open": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("secret"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(dir, "test")
+	self, _ := os.ReadFile("/proc/self/exe")
+	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Mkdir(filepath.Join(dir, "kept"), 0o777),
+		os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "kept"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "KERF_TEST_OF_ANOTHER="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
