@@ -146,17 +146,14 @@ func (l *Ledger) Tail(n int) ([]Entry, error) {
 // of the file as is asked for. An error ends the sequence.
 func (l *Ledger) Backward() iter.Seq2[Entry, error] { return l.backward }
 
-// Find returns the entry with an ID if it is among so many of the newest, else nil.
-func (l *Ledger) Find(id string, newest int) (*Entry, error) {
+// Find returns the newest entry with an ID, else nil.
+func (l *Ledger) Find(id string) (*Entry, error) {
 	for e, err := range l.Backward() {
 		if err != nil {
 			return nil, err
 		}
 		if e.ID == id {
 			return &e, nil
-		}
-		if newest--; newest == 0 {
-			break
 		}
 	}
 	return nil, nil

@@ -199,16 +199,17 @@ var ErrChanged = errors.New("written by somebody else at the same time")
 // WriteInPlace replaces the content of the file name without giving it a new inode.
 // A crash may leave a mixture; the caller's journal mends it. With seen, which may be
 // nil, it writes only while nobody else does, and fails with ErrChanged otherwise;
-// what the other wrote stays. From has the content if img is not loaded.
-func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool, from Contents) (err error) {
+// what the other wrote stays. From has the content if img is not loaded. Begun says that the file may
+// be another than before.
+func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool, from Contents) (begun bool, err error) {
 	f, err := d.h.OpenWrite(name)
 	if err != nil {
-		return d.named("open", name, err)
+		return false, d.named("open", name, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := inPlace{d: d, f: f, name: name}
 	if err := w.begin(seen); err != nil {
-		return err
+		return false, err
 	}
 	if img.Loaded {
 		half := len(img.Data) / 2 // two calls, so that fault tests can stop between them
@@ -224,7 +225,7 @@ func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable b
 	if durable {
 		w.step("sync", f.Sync)
 	}
-	return w.err
+	return w.begun, w.err
 }
 
 // copyFrom writes a content to the beginning of f.
@@ -245,6 +246,7 @@ type inPlace struct {
 	name  string
 	mode  fs.FileMode
 	guard bool      // stop when somebody else writes
+	begun bool      // a step was taken
 	last  Signature // what the file was after our last step
 	err   error
 }
@@ -272,6 +274,7 @@ func (w *inPlace) step(op string, do func() error) {
 		if err := w.check(); err != nil {
 			return err
 		}
+		w.begun = true
 		if err := do(); err != nil {
 			return err
 		}

@@ -220,7 +220,7 @@ func TestWriteInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.WriteInPlace("a", delta.NewFile([]byte(c.new), c.mode), seen, c.durable, nil); err != nil {
+		if _, err := d.WriteInPlace("a", delta.NewFile([]byte(c.new), c.mode), seen, c.durable, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		want := fmt.Sprintf("%v %s", fs.FileMode(c.mode), c.new)
@@ -233,13 +233,13 @@ func TestWriteInPlace(t *testing.T) {
 	}
 	w := newWatched(t)
 	d := w.open(nil)
-	if err := d.WriteInPlace("none", delta.NewFile(nil, 0o600), nil, true, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.WriteInPlace("none", delta.NewFile(nil, 0o600), nil, true, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if err := os.Symlink("elsewhere", w.at("l")); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.WriteInPlace("l", delta.NewFile(nil, 0o600), nil, true, nil); err == nil {
+	if _, err := d.WriteInPlace("l", delta.NewFile(nil, 0o600), nil, true, nil); err == nil {
 		t.Error("it follows a link")
 	}
 }
@@ -287,7 +287,7 @@ func TestWriteInPlaceStopsForOthers(t *testing.T) {
 				if !guard {
 					seen = nil
 				}
-				err = d.WriteInPlace("a", delta.NewFile([]byte("new"), 0o600), seen, true, nil)
+				_, err = d.WriteInPlace("a", delta.NewFile([]byte("new"), 0o600), seen, true, nil)
 				if guard != errors.Is(err, ErrChanged) || !guard && err != nil {
 					t.Errorf("somebody %s before step %d (guarded: %v): %v", name, k, guard, err)
 				}
@@ -319,7 +319,7 @@ func TestACutWriteInPlaceIsKnown(t *testing.T) {
 			}
 			return nil
 		})
-		err := d.WriteInPlace("a", post, nil, true, nil)
+		_, err := d.WriteInPlace("a", post, nil, true, nil)
 		if !errors.Is(err, dead) || len(w.calls) != k {
 			r.Fatalf("step %d: %v, %v", k, w.calls, err)
 		}

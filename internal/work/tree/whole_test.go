@@ -100,7 +100,7 @@ func TestStageAndWriteTakeContentsFromElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "old"), "an older content that is longer")
-	if err := d.WriteInPlace("old", img, nil, true, from); err != nil {
+	if _, err := d.WriteInPlace("old", img, nil, true, from); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"new", "old"} {
@@ -111,7 +111,7 @@ func TestStageAndWriteTakeContentsFromElsewhere(t *testing.T) {
 	if _, err := d.Stage("lost", img, StageOptions{From: shelf{}}); !errors.Is(err, errLost) {
 		t.Errorf("what is lost is staged: %v", err)
 	}
-	if err := d.WriteInPlace("old", img, nil, true, shelf{}); !errors.Is(err, errLost) {
+	if _, err := d.WriteInPlace("old", img, nil, true, shelf{}); !errors.Is(err, errLost) {
 		t.Errorf("what is lost is written: %v", err)
 	}
 	for got, torn := range map[string]bool{"some content": true, "other": false, "sometcontent": false, "some c": true, "": true} {

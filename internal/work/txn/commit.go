@@ -18,6 +18,7 @@ import (
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn/contents"
 	"kerf/internal/work/txn/journal"
+	"kerf/internal/work/txn/onefile"
 	"kerf/internal/work/txn/tasks"
 )
 
@@ -249,7 +250,7 @@ func (j *job) stageOne(o *op) error {
 		if err != nil {
 			return PathError{o.name(), err}
 		}
-		o.setStaged(staged{sig.Dev, sig.Ino, uint32(sig.Mode.Perm())})
+		o.setStaged(onefile.Staged{Dev: sig.Dev, Ino: sig.Ino, Mode: uint32(sig.Mode.Perm())})
 		return nil
 	})
 }
@@ -261,7 +262,7 @@ func (j *job) apply() error {
 	for _, f := range j.out.Failed {
 		lost[f.Path] = f.Err
 	}
-	for _, o := range j.ops {
+	for i, o := range j.ops {
 		err := lost[string(o.To)]
 		if o.To == "" || err == nil {
 			err = do(j.tree, j.w.Store, o)
@@ -272,6 +273,9 @@ func (j *job) apply() error {
 			continue
 		}
 		if !j.o.BestEffort {
+			for _, later := range j.ops[i+1:] {
+				later.rests = true
+			}
 			return j.fail(o.name(), err)
 		}
 		o.skip = true
@@ -288,12 +292,12 @@ func (j *job) apply() error {
 func (j *job) undoOne(o *op) {
 	landed, err := undo(j.tree, j.w.Store, o)
 	switch {
-	case landed:
-		o.skip, j.out.Exact = false, false
 	case err != nil:
 		j.out.Exact, j.kept = false, true
 		failed := &j.out.Failed[len(j.out.Failed)-1]
 		failed.Err = half(o, failed.Err)
+	case landed:
+		o.skip, j.out.Exact = false, false
 	}
 }
 
@@ -314,14 +318,7 @@ func do(t *tree.Tree, s *store.Store, o *op) error {
 			}
 			return nil
 		case opInPlace:
-			if err := stillThere(d, name, name, o); err != nil {
-				return err
-			}
-			err := d.WriteInPlace(name, o.post, o.seen, true, s)
-			if errors.Is(err, tree.ErrChanged) {
-				return mismatch(d, name, o)
-			}
-			return err
+			return doInPlace(d, name, s, o)
 		case opReplace:
 			return doReplace(d, name, o)
 		}
@@ -342,6 +339,18 @@ func doCreate(d *tree.Dir, name string, aside *tree.Dir, tmp string, o *op) erro
 	return err
 }
 
+func doInPlace(d *tree.Dir, name string, s *store.Store, o *op) error {
+	err := stillThere(d, name, name, o)
+	if err == nil {
+		o.begun, err = d.WriteInPlace(name, o.post, o.seen, true, s)
+	}
+	o.rests = !o.begun
+	if errors.Is(err, tree.ErrChanged) {
+		return mismatch(d, name, o)
+	}
+	return err
+}
+
 func doReplace(d *tree.Dir, name string, o *op) error {
 	tmp := path.Base(string(o.Tmp))
 	// This look spares readers a file that comes and goes; the one after counts.
@@ -356,7 +365,8 @@ func doReplace(d *tree.Dir, name string, o *op) error {
 		return err
 	}
 	if err := stillThere(d, tmp, name, o); err != nil {
-		return errors.Join(err, d.Swap(tmp, name))
+		_, back := o.staged.SwapBack(d, tmp, name, o.post)
+		return errors.Join(err, back)
 	}
 	return nil
 }

@@ -316,7 +316,7 @@ func modesOf(ops []*op, e *ledger.Entry) (dirs []modes.Dir) {
 			if !came[ledger.DirMode{Path: o.Path, Pre: o.Was, Post: o.Mode}] {
 				d.Want = d.Was
 			}
-		case o.Kind == opMkdir && o.Fixed:
+		case o.Kind == opMkdir && o.Fixed && !o.skip:
 		case o.Kind == opRmdir && !came[ledger.Dir{Path: o.Path, Mode: o.Mode}]:
 		default:
 			continue
@@ -334,7 +334,8 @@ func doMkdir(t *tree.Tree, d *tree.Dir, name string, o *op) error {
 	err := d.Mkdir(name, perm)
 	if errors.Is(err, fs.ErrExist) {
 		if sig, err := d.Sig(name); err == nil && sig.Mode.IsDir() {
-			return nil // somebody else made it
+			o.skip, o.rests = true, true // somebody else made it
+			return nil
 		}
 	}
 	if err != nil || !o.Fixed {

@@ -394,9 +394,11 @@ func TestFailedMoveReportsItsDestination(t *testing.T) {
 	f := newFixture(t)
 	f.write("src", "text")
 	set := f.move("src", "dst")
+	refused := false
 	w := f.open(true, func(op, path string) error {
 		// Removing gives the file another name.
-		if op == "rename" && strings.Contains(path, ".kerf-") {
+		if op == "rename" && strings.Contains(path, ".kerf-") && !refused {
+			refused = true
 			return syscall.EPERM
 		}
 		return nil
@@ -417,6 +419,7 @@ func TestFailedMoveReportsItsDestination(t *testing.T) {
 	f2 := newFixture(t)
 	f2.write("src", "text")
 	before := f2.snapshot()
+	refused = false
 	out, err = f2.open(true, w.Before).Commit(context.Background(), f2.move("src", "dst"), CommitOptions{})
 	if err == nil || len(out.Committed) > 0 {
 		t.Fatalf("%+v %v", out, err)

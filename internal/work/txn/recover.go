@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"kerf/internal/pathname"
-	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
 	"kerf/internal/work/tree"
@@ -19,6 +18,7 @@ import (
 	"kerf/internal/work/txn/contents"
 	"kerf/internal/work/txn/journal"
 	"kerf/internal/work/txn/modes"
+	"kerf/internal/work/txn/onefile"
 )
 
 // Report is what Recover found and did.
@@ -84,7 +84,7 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 		o.rests = w.back[o.key(tx.ID)] // what its file holds by now says nothing of it
 	}
 	defer w.note(tx.ID, tx.Ops)
-	e, err := w.Ledger.Find(tx.ID, maxSearch)
+	e, err := w.Ledger.Find(tx.ID)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (w *Workspace) mend(t *tree.Tree, tx *transaction, e *ledger.Entry) error {
 	}
 	rest := *tx
 	rest.ID += "-rest"
-	if e, err = w.Ledger.Find(rest.ID, maxSearch); e == nil && err == nil {
+	if e, err = w.Ledger.Find(rest.ID); e == nil && err == nil {
 		_, err = w.enterLate(&rest, landed, false)
 	}
 	return err
@@ -164,11 +164,11 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledge
 	exact := true
 	for _, o := range tx.Ops {
 		ok, err := finished(t, o)
-		if err == nil && !ok && (o.Kind == opInPlace || o.takes()) {
+		if err == nil && !ok && (o.Kind == opInPlace || o.moves()) {
 			var stays bool
 			if stays, err = undo(t, w.Store, o); stays && err == nil {
 				r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
-				ok, exact = o.takes(), exact && !o.takes()
+				ok, exact = o.moves(), exact && !o.moves()
 			}
 		}
 		if err != nil {
@@ -236,10 +236,6 @@ func (t *transaction) letGo(roots []string) {
 		return !slices.ContainsFunc(roots, func(root string) bool { return pathname.Under(root, string(o.Path)) })
 	})
 }
-
-// maxSearch bounds how far back the entry of a transaction can be: it was the last
-// thing that happened in the workspace, but others append to the ledger too.
-const maxSearch = 4096
 
 var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
 
@@ -317,17 +313,17 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 		case opLinked:
 			return nil // the operation on the other name does it
 		case opCreate:
-			stays, err = undoCreate(d, name, o)
+			stays, err = undoCreate(t, d, name, o)
 		case opReplace:
 			stays, err = undoReplace(d, name, o)
 		case opInPlace:
-			stays, err = undoInPlace(s, t.Whole(), d, name, o)
+			stays, err = onefile.InPlace{Pre: o.pre, Post: o.post, Begun: o.begun}.Undo(s, t.Whole(), d, name)
 		case opRemove:
 			stays, err = undoRemove(t, d, name, o)
 		}
 		return err
 	})
-	if stays && err == nil && o.takes() {
+	if stays && err == nil && o.moves() {
 		err = keepTaken(t, s, o)
 	}
 	if !isAbsent(err) {
@@ -345,17 +341,10 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 // moment. Then that is what o replaced or removed.
 func keepTaken(t *tree.Tree, s *store.Store, o *op) error {
 	err := in(t, string(o.Tmp), func(d *tree.Dir, tmp string) error {
-		e, err := d.Look(tmp, 0)
-		var special *tree.SpecialError
-		if errors.As(err, &special) || errors.Is(err, tree.ErrDirectory) || e == nil || e.Image.Version == o.pre.At() {
-			return nil
+		img, err := contents.Save(s, d, tmp, o.pre.At())
+		if img != nil {
+			o.pre, o.Pre = img, ledger.VersionOf(img)
 		}
-		if err == nil && e.Image.Loaded {
-			err = s.PutAll([]store.Content{{Sum: e.Image.Sum, Data: e.Image.Data}}, true)
-		} else if err == nil {
-			err = contents.Keep(s, e.Image, d, tmp, true)
-		}
-		o.pre, o.Pre = e.Image, ledger.VersionOf(e.Image)
 		return err
 	})
 	if isAbsent(err) {
@@ -379,8 +368,7 @@ func tookRight(t *tree.Tree, o *op) (right bool, err error) {
 	return right, err
 }
 
-// isAside reports whether the file that o removes has its temporary name, which is taken only by
-// this removal.
+// isAside reports whether there is something at the temporary name of o.
 func isAside(t *tree.Tree, o *op) (bool, error) {
 	err := in(t, string(o.Tmp), func(d *tree.Dir, tmp string) error {
 		_, err := d.Sig(tmp)
@@ -392,33 +380,37 @@ func isAside(t *tree.Tree, o *op) (bool, error) {
 	return err == nil, err
 }
 
-// ours reports whether name is the file that was staged for o, whatever is in it.
-func ours(d *tree.Dir, name string, o *op) (bool, error) {
-	if o.staged.Ino == 0 {
-		return d.Holds(name, o.post.At())
-	}
-	sig, err := d.Sig(name)
-	if isAbsent(err) {
-		return false, nil
-	}
-	if err != nil || sig.Ino != o.staged.Ino || sig.Dev != o.staged.Dev {
-		return false, err
-	}
-	// The number of a file that is gone may have been given to a directory that an
-	// earlier recovery made in its place.
-	return sig.Mode.IsRegular() == (o.post.Kind == delta.File) && !sig.Mode.IsDir(), nil
+func undoCreate(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err error) {
+	err = in(t, string(o.Tmp), func(aside *tree.Dir, tmp string) error {
+		switch foreign, err := o.staged.IsForeign(aside, tmp); {
+		case err != nil:
+			return err
+		case foreign: // an earlier recovery was killed when it had moved that
+			stays = true
+			return onefile.Return(aside, tmp, d, name)
+		}
+		if done, err := created(t, d, name, o); err != nil || !done {
+			return err
+		}
+		if whole, err := d.Holds(name, o.post.At()); err != nil || !whole {
+			stays = err == nil
+			return err
+		}
+		stays, err = o.staged.MoveBack(d, name, aside, tmp, o.post)
+		return err
+	})
+	return stays, err
 }
 
-func undoCreate(d *tree.Dir, name string, o *op) (stays bool, err error) {
-	mine, err := ours(d, name, o)
-	if err != nil || !mine {
-		return false, err
+// created reports whether the file that o creates has its name. Where files are told by their
+// contents it must have lost its temporary one.
+func created(t *tree.Tree, d *tree.Dir, name string, o *op) (bool, error) {
+	if o.staged.Ino == 0 {
+		if aside, err := isAside(t, o); err != nil || aside {
+			return false, err
+		}
 	}
-	whole, err := d.Holds(name, o.post.At())
-	if err != nil || !whole {
-		return err == nil, err
-	}
-	return false, d.Unlink(name)
+	return o.staged.Is(d, name, o.post)
 }
 
 func undoReplace(d *tree.Dir, name string, o *op) (stays bool, err error) {
@@ -426,10 +418,12 @@ func undoReplace(d *tree.Dir, name string, o *op) (stays bool, err error) {
 	if err := d.Unswap(tmp, name); err != nil {
 		return false, err
 	}
-	mine, err := ours(d, name, o)
-	if err != nil || !mine {
-		// Not traded yet, or already traded back, or somebody saved over it.
+	mine, err := o.staged.Is(d, name, o.post)
+	if err != nil {
 		return false, err
+	}
+	if !mine { // not traded yet, or already traded back, or something else has the name since
+		return o.staged.IsForeign(d, tmp)
 	}
 	whole, err := d.Holds(name, o.post.At())
 	if err != nil {
@@ -440,26 +434,7 @@ func undoReplace(d *tree.Dir, name string, o *op) (stays bool, err error) {
 	} else if err != nil {
 		return false, err
 	}
-	return false, d.Swap(tmp, name)
-}
-
-func undoInPlace(s *store.Store, whole int64, d *tree.Dir, name string, o *op) (stays bool, err error) {
-	if same, err := d.Holds(name, o.pre.At()); err != nil || same {
-		return false, err
-	}
-	pre, err := contents.Here(s, o.pre, whole)
-	if err != nil {
-		return false, err
-	}
-	post, err := contents.Here(s, o.post, whole)
-	if err != nil {
-		return false, err
-	}
-	torn, err := d.Torn(name, pre, post, s)
-	if err != nil || !torn {
-		return err == nil, err
-	}
-	return false, d.WriteInPlace(name, pre, nil, true, s)
+	return o.staged.SwapBack(d, tmp, name, o.post)
 }
 
 func undoRemove(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err error) {
@@ -503,9 +478,10 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 			if err := d.Unswap(path.Base(string(o.Tmp)), name); err != nil {
 				return err
 			}
-			fallthrough
+			done, err = o.staged.Is(d, name, o.post)
+			return err
 		case opCreate:
-			done, err = ours(d, name, o)
+			done, err = created(t, d, name, o)
 			return err
 		}
 		done, err = d.Holds(name, o.post.At())

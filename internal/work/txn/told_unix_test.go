@@ -25,6 +25,7 @@ import (
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn/journal"
 	"kerf/internal/work/txn/modes"
+	"kerf/internal/work/txn/onefile"
 	"kerf/internal/work/txn/turn"
 )
 
@@ -267,7 +268,7 @@ func TestWordsOfStrays(t *testing.T) {
 func TestJournalsAreReadAsFarAsTheyGo(t *testing.T) {
 	j := &journal.File{Path: filepath.Join(t.TempDir(), "journal.jsonl")}
 	defer j.Close()
-	staged := []staged{{Dev: 1, Ino: 2, Mode: 0o640}, {}, {Ino: 9}}
+	staged := []onefile.Staged{{Dev: 1, Ino: 2, Mode: 0o640}, {}, {Ino: 9}}
 	for _, r := range []any{
 		record{Type: "begin", ID: "one", Ops: creations("a")}, record{Type: "x", ID: "one"},
 		record{Type: "begin", ID: "one", Ops: creations("a", "b")}, record{Type: "intent", ID: "one", Staged: staged},

@@ -9,6 +9,7 @@ import (
 	"kerf/internal/work/tree"
 	"kerf/internal/work/txn/journal"
 	"kerf/internal/work/txn/modes"
+	"kerf/internal/work/txn/onefile"
 )
 
 const journalFormat = 1
@@ -50,18 +51,12 @@ type op struct {
 	pre, post *delta.Image
 	seen      *tree.Entry // what validation found, nil for nothing
 	first     bool        // frees a name that another operation needs
-	staged    staged
+	staged    onefile.Staged
 	skip      bool // failed in a best-effort commit
 	rests     bool // a recovery has nothing to do for it
 	exchanged bool // the names were traded in one step, so no third one is in use
+	begun     bool // the file was written in place, by this process
 	tried     bool // of a directory, to open it
-}
-
-// staged identifies the file that Stage made. Ino is 0 where the platform hides it.
-type staged struct {
-	Dev  uint64 `json:"dev"`
-	Ino  uint64 `json:"ino"`
-	Mode uint32 `json:"mode"`
 }
 
 // isChange reports whether o is a change of a file, and not only of a directory.
@@ -69,6 +64,9 @@ func (o *op) isChange() bool { return o.Kind != opMkdir && o.Kind != opRmdir && 
 
 // takes reports whether o takes a file away, which has the temporary name then.
 func (o *op) takes() bool { return o.Kind == opReplace || o.Kind == opRemove }
+
+// moves reports whether a file gets or loses its name with o.
+func (o *op) moves() bool { return o.takes() || o.Kind == opCreate }
 
 // key tells the operations of all transactions apart.
 func (o *op) key(id string) string { return id + o.Kind + string(o.Path) }
@@ -102,7 +100,7 @@ type record struct {
 	// restored they are others, and so are those of what was staged.
 	Place [2]uint64 `json:"place,omitzero"`
 	// Intent: what was staged, in the order of Ops.
-	Staged []staged `json:"staged,omitempty"`
+	Staged []onefile.Staged `json:"staged,omitempty"`
 }
 
 // renamed gives a transaction the names that its files have, if the workspace was found
@@ -161,7 +159,7 @@ func readJournal(j *journal.File) ([]*transaction, error) {
 	return txs, err
 }
 
-func (t *transaction) intend(made []staged) {
+func (t *transaction) intend(made []onefile.Staged) {
 	t.intent = true
 	for i, s := range made {
 		if i < len(t.Ops) {
@@ -171,9 +169,9 @@ func (t *transaction) intend(made []staged) {
 }
 
 // setStaged notes what was staged for o; its mode is the one that the file got.
-func (o *op) setStaged(s staged) {
+func (o *op) setStaged(s onefile.Staged) {
 	o.staged = s
-	if s == (staged{}) || o.Post == nil || o.Post.Kind != delta.File {
+	if s == (onefile.Staged{}) || o.Post == nil || o.Post.Kind != delta.File {
 		return
 	}
 	o.Post.Mode = s.Mode

@@ -98,3 +98,19 @@ func Keep(s *store.Store, img *delta.Image, d *tree.Dir, name string, durable bo
 		return err
 	})
 }
+
+// Save has the store know what a name holds, and returns that; nil if it is known, nothing, or no regular file nor link.
+func Save(s *store.Store, d *tree.Dir, name string, known delta.Version) (*delta.Image, error) {
+	e, err := d.Look(name, 0)
+	var special *tree.SpecialError
+	if errors.As(err, &special) || errors.Is(err, tree.ErrDirectory) || err == nil && (e == nil || e.Image.Version == known) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e.Image.Loaded {
+		return e.Image, s.PutAll([]store.Content{{Sum: e.Image.Sum, Data: e.Image.Data}}, true)
+	}
+	return e.Image, Keep(s, e.Image, d, name, true)
+}
