@@ -27,12 +27,12 @@ func TestAllNamesOfAFileAreToldWheneverItIsWritten(t *testing.T) {
 	x, cmd, out, box := b.start("exec 3>>a; : > ready; while [ ! -e go ]; do sleep 0.01; done; printf 2 >&3; : > again; " +
 		"while [ ! -e on ]; do sleep 0.01; done; printf 3 >&3")
 	var first, second witness.Report
-	b.await("ready")
+	b.awaitClosed("ready")
 	if err := x.Collect(func(r witness.Report) { first = r }); err != nil {
 		t.Fatal(err)
 	}
 	b.write("go", "")
-	b.await("again")
+	b.awaitClosed("again")
 	if err := x.Collect(func(r witness.Report) { second = r }); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestNoNameIsPassedOverOfAFileOfWhichNotAllIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.write("go", "")
-	b.await("again")
+	b.awaitClosed("again")
 	var first witness.Report
 	if err := x.Collect(func(r witness.Report) { first = r }); err != nil {
 		t.Fatal(err)

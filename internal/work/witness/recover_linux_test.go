@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/store"
@@ -200,6 +202,22 @@ func TestAFileWithTwoNamesThatIsOpenWhenKerfIsKilled(t *testing.T) {
 func (b *bench) await(name string) {
 	for {
 		if _, err := os.Stat(filepath.Join(b.root, name)); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// awaitClosed waits for a file that its maker has closed: the kernel gives no lease to read before.
+func (b *bench) awaitClosed(name string) {
+	b.await(name)
+	f, err := os.Open(filepath.Join(b.root, name))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	for {
+		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != unix.EAGAIN {
 			return
 		}
 		time.Sleep(time.Millisecond)
