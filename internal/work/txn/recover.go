@@ -382,7 +382,7 @@ func isAside(t *tree.Tree, o *op) (bool, error) {
 
 func undoCreate(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err error) {
 	err = in(t, string(o.Tmp), func(aside *tree.Dir, tmp string) error {
-		switch foreign, err := o.staged.IsForeign(aside, tmp); {
+		switch foreign, err := o.staged.IsForeign(aside, tmp, o.post); {
 		case err != nil:
 			return err
 		case foreign: // an earlier recovery was killed when it had moved that
@@ -423,7 +423,7 @@ func undoReplace(d *tree.Dir, name string, o *op) (stays bool, err error) {
 		return false, err
 	}
 	if !mine { // not traded yet, or already traded back, or something else has the name since
-		return o.staged.IsForeign(d, tmp)
+		return o.staged.IsForeign(d, tmp, o.post)
 	}
 	whole, err := d.Holds(name, o.post.At())
 	if err != nil {

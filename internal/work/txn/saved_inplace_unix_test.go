@@ -6,7 +6,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kerf/internal/text/delta"
@@ -38,6 +40,35 @@ func TestSavedBeforeAWriteInPlaceStays(t *testing.T) {
 				t.Errorf("best %t, others %t: the user saved %q, h holds %q, the store has it: %t; %v; entries: %+v", best, others, theirs, b,
 					w.Store.Has(delta.SumOf([]byte(theirs))), err, f.entries())
 			}
+		}
+	}
+}
+
+// What was never begun, since another file of the commit failed, is not taken back either.
+func TestWhatWasNeverBegunIsNotTakenBack(t *testing.T) {
+	const theirs = "one\ntwo\n"
+	for _, last := range []bool{false, true} {
+		f := newFixture(t)
+		f.write("h", "one\n", "c", "before")
+		if err := os.Link(f.path("h"), f.path("h2")); err != nil {
+			t.Skip(err)
+		}
+		failed := false
+		w := f.open(true, func(op, path string) error {
+			if op == "exchange" && path == f.path("c") && !failed {
+				failed = true
+				f.write("h", theirs)
+				return syscall.EIO
+			}
+			return nil
+		})
+		set := delta.Set{f.change("c", "after"), f.change("h", "one\ntwo\nthree\n")}
+		if last {
+			slices.Reverse(set)
+		}
+		_, err := w.Commit(context.Background(), set, CommitOptions{})
+		if b, _ := os.ReadFile(f.path("h")); !failed || err == nil || !last && string(b) != theirs {
+			t.Errorf("last %t: h holds %q, %v", last, b, err)
 		}
 	}
 }

@@ -46,17 +46,20 @@ func (s Staged) Whole(d *tree.Dir, name string, post *delta.Image) (bool, error)
 	return d.Holds(name, post.At())
 }
 
-// IsForeign reports whether tmp, which the staged file had, is another one now; false where files are told by their
-// contents.
-func (s Staged) IsForeign(d *tree.Dir, tmp string) (bool, error) {
+// IsForeign reports whether tmp, which was the staged file with post, is another one now or holds something else; false
+// where files are told by their contents.
+func (s Staged) IsForeign(d *tree.Dir, tmp string, post *delta.Image) (bool, error) {
 	if s.Ino == 0 {
 		return false, nil
 	}
-	sig, err := d.Sig(tmp)
-	if IsAbsent(err) {
-		return false, nil
+	if _, err := d.Sig(tmp); err != nil {
+		if IsAbsent(err) {
+			err = nil
+		}
+		return false, err
 	}
-	return err == nil && (sig.Ino != s.Ino || sig.Dev != s.Dev), err
+	whole, err := s.Whole(d, tmp, post)
+	return err == nil && !whole, err
 }
 
 // SwapBack trades the names of what was staged with post, which is name, and of what it replaced, which is tmp. What
