@@ -201,7 +201,8 @@ var ErrChanged = errors.New("written by somebody else at the same time")
 // nil, it writes only while nobody else does, and fails with ErrChanged otherwise;
 // what the other wrote stays. From has the content if img is not loaded. Begun says that the file may
 // be another than before.
-func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool, from Contents) (begun bool, err error) {
+func (d *Dir) WriteInPlace(name string, img *delta.Image, seen *Entry, durable bool,
+	from Contents) (begun bool, err error) {
 	f, err := d.h.OpenWrite(name)
 	if err != nil {
 		return false, d.named("open", name, err)

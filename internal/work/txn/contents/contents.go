@@ -99,11 +99,13 @@ func Keep(s *store.Store, img *delta.Image, d *tree.Dir, name string, durable bo
 	})
 }
 
-// Save has the store know what a name holds, and returns that; nil if it is known, nothing, or no regular file nor link.
+// Save has the store know what a name holds, and returns that; nil if it is known, nothing, or no
+// regular file nor link.
 func Save(s *store.Store, d *tree.Dir, name string, known delta.Version) (*delta.Image, error) {
 	e, err := d.Look(name, 0)
 	var special *tree.SpecialError
-	if errors.As(err, &special) || errors.Is(err, tree.ErrDirectory) || err == nil && (e == nil || e.Image.Version == known) {
+	if errors.As(err, &special) || errors.Is(err, tree.ErrDirectory) ||
+		err == nil && (e == nil || e.Image.Version == known) {
 		return nil, nil
 	}
 	if err != nil {

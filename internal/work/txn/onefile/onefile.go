@@ -76,7 +76,7 @@ func (s Staged) SwapBack(d *tree.Dir, tmp, name string, post *delta.Image) (stay
 
 // MoveBack takes away name, which is what was staged with post, by giving it the name tmp in aside. What somebody saved
 // since one looked gets its name back, which stays tells, and has the name tmp if there is something else by then.
-func (s Staged) MoveBack(d *tree.Dir, name string, aside *tree.Dir, tmp string, post *delta.Image) (stays bool, err error) {
+func (s Staged) MoveBack(d *tree.Dir, name string, aside *tree.Dir, tmp string, post *delta.Image) (bool, error) {
 	if err := d.Move(name, aside, tmp); err != nil {
 		return false, err
 	}
