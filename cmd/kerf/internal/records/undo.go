@@ -119,7 +119,13 @@ func (o *takeBackOptions) run(p *program.Program, cmd *cobra.Command, args []str
 	}
 	warn(p.Stderr, report.Warnings)
 	named := cmp.Or(strings.Join(args, ", "), o.Turn, o.Call, o.Session)
+	if c.Entry != 0 {
+		named = cmp.Or(named, fmt.Sprint(c.Entry))
+	}
 	if errors.Is(err, changes.ErrNothing) && named != "" {
+		if report.Problem = err.Error(); o.asJSON {
+			err = cmp.Or(print.Line(p.Stdout, report), err)
+		}
 		return fmt.Errorf("%w of %s; kerf log tells what was changed", err, visible.Plain(named))
 	}
 	unproven := b.withUnproven(o.Choice, args, report.Left)
@@ -247,12 +253,10 @@ func (o *takeBackOptions) tell(p *program.Program, r changes.Report, err error, 
 	switch {
 	case r.Whole():
 		return nil
-	case o.asJSON:
-		return program.Exit(1)
-	case r.Problem == "" && len(r.Left) > 0:
-		fmt.Fprintf(p.Stderr, "hint: take back what was left with: %s\n", unproven)
-		return program.Exit(1)
-	case r.Problem == "":
+	case o.asJSON || r.Problem == "":
+		if !o.asJSON && len(r.Left) > 0 {
+			fmt.Fprintf(p.Stderr, "hint: take back what was left with: %s\n", unproven)
+		}
 		return program.Exit(1)
 	}
 	hint := "nothing was written; settle it with " + o.settling.Others() + ", or name the paths that fit;" +
@@ -274,13 +278,9 @@ func (o *takeBackOptions) tell(p *program.Program, r changes.Report, err error, 
 // undoText prints one line a file: results on standard output, what could not be
 // brought back on standard error too.
 func undoText(p *program.Program, r changes.Report) {
-	verb := map[bool]string{false: "undone", true: "redone"}[r.Redo]
-	if r.DryRun {
-		verb = "would be " + verb
-	}
-	w := p.Stdout
-	if r.DryRun {
-		w = p.Stderr // the diff alone is the result
+	w, verb := p.Stdout, map[bool]string{false: "undone", true: "redone"}[r.Redo]
+	if r.DryRun { // the diff alone is the result
+		w, verb = p.Stderr, "would be "+verb
 	}
 	undoList(p, w, r, verb, r.DryRun)
 }
