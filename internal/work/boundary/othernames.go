@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -141,19 +142,22 @@ func (r *resolver) answers() *answers {
 		a.entries[r.tmp.Path] = entry{access: None, why: "commands have a directory of their own in its place"}
 	}
 	for _, m := range r.plan.Masks {
-		why := r.why[m.Path]
-		if why == "" {
-			why = whyProtected(filepath.ToSlash(m.Path))
-		}
-		if why == "" {
-			why = "git runs or follows what is there"
-		}
+		why := cmp.Or(r.why[m.Path], whyProtected(filepath.ToSlash(m.Path)), "git runs or follows what is there")
 		a.entries[m.Path] = entry{Read, true, why}
 	}
 	for _, n := range r.plan.Untouched {
 		a.entries[n.Path] = entry{Read, true, r.why[n.Path]}
 	}
+	maps.DeleteFunc(r.later, func(path string, _ entry) bool { return a.entries[path].access == None })
 	maps.Copy(a.entries, r.later)
+	for _, path := range slices.Sorted(maps.Keys(r.later)) { // under all its names it has what is strictest
+		for _, name := range mounts.Others(r.table, path) {
+			now := a.entries[nearest(a.entries, name)].access
+			if now == Write || now != None && r.later[path].access == None {
+				a.entries[name] = r.later[path]
+			}
+		}
+	}
 	for path, e := range a.entries {
 		if e.access == Write {
 			continue

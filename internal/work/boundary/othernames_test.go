@@ -98,6 +98,18 @@ func TestWhatIsMountedElsewhereHasWhatIsStrictest(t *testing.T) {
 			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/later", boundary.None)}}, boundary.Hidden, []string{"/w/a/later", "/w/m/later"}},
 		{"not there yet, read", bound("/w/a", []string{"/w/m"}, "/w/a/g"),
 			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/later", boundary.Read)}}, boundary.Readable, []string{"/w/m/later"}},
+		{"not there yet, hidden, then read", bound("/w/a", []string{"/w/m", "/w/n"}, "/w/a/g"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/later", boundary.None), rule("/w/m/later", boundary.Read)}},
+			boundary.Hidden, []string{"/w/a/later", "/w/m/later", "/w/n/later"}},
+		{"not there yet, read, then hidden", bound("/w/a", []string{"/w/m", "/w/n"}, "/w/a/g"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/m/later", boundary.Read), rule("/w/a/later", boundary.None)}},
+			boundary.Hidden, []string{"/w/a/later", "/w/m/later", "/w/n/later"}},
+		{"not there yet, below what is hidden", bound("/w/a", []string{"/w/m"}, "/w/a/g"),
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/m", boundary.None), rule("/w/a/later", boundary.Read)}},
+			boundary.Hidden, []string{"/w/m/later", "/w/m/other", "/w/a/other"}},
+		{"not there yet, two rules for one path", bound("/w/a", []string{"/w/m"}, "/w/a/g"), // control: the later one holds
+			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/later", boundary.None), rule("/w/a/later", boundary.Read)}},
+			boundary.Readable, []string{"/w/a/later", "/w/m/later"}},
 		{"a pattern, not there yet", bound("/w/a", []string{"/w/m"}, "/w/a/g"),
 			boundary.Policy{Rules: []boundary.Rule{rule("/w/a/*.key", boundary.None)}}, boundary.Hidden, []string{"/w/a/x.key", "/w/m/x.key"}},
 		{"named itself", bound("/w/a/secret", []string{"/w/m"}, "/w/a/secret/f"), // control: this is what the user wants

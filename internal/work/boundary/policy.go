@@ -497,10 +497,7 @@ func (r *resolver) place(rule Rule) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if path == "/" && rule.Access != Read {
-		return "", errForbidden
-	}
-	if rule.Access == Write && inSystem(path) {
+	if path == "/" && rule.Access != Read || rule.Access == Write && inSystem(path) {
 		return "", errForbidden
 	}
 	return path, nil
@@ -510,9 +507,6 @@ func (r *resolver) place(rule Rule) (string, error) {
 // when others do the rule holds for the file tools at once.
 func (r *resolver) missing(rule Rule, path string) {
 	r.later[path] = entry{access: rule.Access, why: whyRule(rule)}
-	for _, name := range mounts.Others(r.table, path) {
-		r.later[name] = r.later[path]
-	}
 	if above := filepath.Dir(path); r.at(above) == dir && r.effective(above) == Write {
 		r.mask(MaskSocket, path, "")
 	}
