@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kerf/internal/pathname"
+	"kerf/internal/text/delta"
 	"kerf/internal/work/changes/present"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
@@ -26,7 +27,8 @@ type Report struct {
 	Left []Left `json:"left,omitempty"`
 	Diff string `json:"diff"`
 	// Warnings are for the user.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+	Set      delta.Set `json:"-"` // of the plan
 }
 
 // MarshalJSON writes a path that survives.
@@ -53,7 +55,7 @@ func (r Reader) Report(p *Plan) (Report, error) {
 		return Report{}, err
 	}
 	report := Report{Redo: p.Redo, What: p.What, Problem: p.Problem, Files: append([]FilePlan{}, p.Files...),
-		Left: p.Left, Diff: string(d)}
+		Left: p.Left, Diff: string(d), Set: p.Set}
 	told := setOf[string](nil)
 	for _, f := range p.Files {
 		told[f.Path] = true

@@ -1,8 +1,10 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
 
+	"kerf/internal/text/delta"
 	"kerf/internal/text/visible"
 	"kerf/internal/work/changes"
 	"kerf/internal/work/changes/settle"
@@ -16,17 +18,19 @@ type Ask = func(changes.Report) (bool, error)
 // back.
 func (w *Workspace) OnlyKept(why string, conflicts settle.Way, then Ask) Ask {
 	return func(r changes.Report) (bool, error) {
+		merged, gets := map[string]bool{}, map[string]*delta.Image{}
 		for _, f := range r.Files {
-			if f.Outcome != changes.Restored && (f.Outcome != changes.Merged || conflicts != settle.Theirs) {
-				continue
-			}
-			now, err := w.Tree.ReadEntry(f.Path, 0)
-			if err == nil && now != nil && !w.Store.Has(now.Sum) {
-				err = fmt.Errorf("nothing was changed: what %s holds is kept nowhere, and now nothing can be recorded: %s; "+
-					"see to that first", visible.Plain(f.Path), visible.Plain(why))
-			}
-			if err != nil {
-				return false, err
+			merged[f.Path] = f.Outcome == changes.Merged && conflicts != settle.Theirs
+		}
+		for _, c := range r.Set {
+			gets[c.Path] = c.Post
+		}
+		for _, c := range r.Set {
+			at := cmp.Or(c.To, c.Path) // where the content is afterwards, if it stays
+			stays := c.Pre == nil || merged[at] || gets[at] != nil && gets[at].Sum == c.Pre.Sum
+			if !stays && !w.Store.Has(c.Pre.Sum) {
+				return false, fmt.Errorf("nothing was changed: what %s holds is kept nowhere, and now nothing can be recorded: %s; "+
+					"see to that first", visible.Plain(c.Path), visible.Plain(why))
 			}
 		}
 		if then == nil {
