@@ -87,33 +87,10 @@ func (b *book) scope(seq int64) []string {
 	e := &b.entries[i]
 	b.scopes[seq] = nil // a ledger that goes in a circle is damaged; do not follow it
 	var paths []string
-	seen := map[string]bool{}
 	if len(e.Undoes) == 0 {
-		add := func(path string) {
-			if !seen[path] {
-				seen[path] = true
-				paths = append(paths, path)
-			}
-		}
-		for _, c := range e.Changes {
-			add(c.Path)
-		}
-		alone := e.Alone()
-		for _, d := range e.Dirs {
-			if alone[string(d)] {
-				add(string(d))
-			}
-		}
-		for _, d := range e.Gone {
-			if alone[string(d.Path)] {
-				add(string(d.Path))
-			}
-		}
-		for _, m := range e.Modes {
-			add(string(m.Path))
-		}
+		paths = together.Paths(e)
 	}
-	only := setOf(e.Only)
+	seen, only := setOf(paths), setOf(e.Only)
 	for _, u := range e.Undoes {
 		for _, path := range b.scope(u) {
 			if u < e.Seq && !seen[path] && only.has(path) {

@@ -55,7 +55,7 @@ func (silent) Is(target error) bool { return target == ErrNothing }
 
 // choose is the book's, apart from what has to stay since another change does, which brought
 // back what that took away.
-func (r Reader) choose(b *book, c Choice) (entries []*ledger.Entry, left []Left, err error) {
+func (r Reader) choose(b *book, c *Choice) (entries []*ledger.Entry, left []Left, err error) {
 	entries, left, err = b.choose(c)
 	if err != nil || c.Redo || b.fault == TakeReturned {
 		return entries, left, err
@@ -74,21 +74,21 @@ func (r Reader) choose(b *book, c Choice) (entries []*ledger.Entry, left []Left,
 
 // choose returns the entries to invert, oldest first, and what of them is left alone
 // because nobody saw who changed it.
-func (b *book) choose(c Choice) (entries []*ledger.Entry, left []Left, err error) {
+func (b *book) choose(c *Choice) (entries []*ledger.Entry, left []Left, err error) {
 	c.ids = named.Among(c.Session, c.Turn, c.Call, b.own())
 	switch {
 	case c.Redo:
 		entries, err = b.chooseRedo(c)
 	case c.Entry != 0:
-		entries, err = b.chooseEntry(c)
+		entries, err = b.chooseEntry(*c)
 	default:
-		entries, err = b.chooseTurn(c)
+		entries, err = b.chooseTurn(*c)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e *ledger.Entry) bool {
-		asked := setOf(b.asked(e, c))
+		asked := setOf(b.asked(e, *c))
 		for _, p := range b.live(e, c.Paths) {
 			if !asked[p] {
 				left = append(left, Left{Path: p, Entry: e.Seq})
@@ -241,18 +241,19 @@ func (c Choice) nothing(known bool) error {
 	return ErrNothing
 }
 
-// chooseRedo returns the newest undo that stands and is about what c names.
-func (b *book) chooseRedo(c Choice) ([]*ledger.Entry, error) {
+// chooseRedo returns the newest undo that stands and is about what c names. Where it took back other
+// changes, too, it narrows c to the paths of those that are named.
+func (b *book) chooseRedo(c *Choice) ([]*ledger.Entry, error) {
 	var newest, fits []*ledger.Entry
+	var ours, theirs []string
 	for i := range slices.Backward(b.entries) {
 		e := &b.entries[i]
-		if e.Cause != ledger.CauseUndo || len(b.live(e, c.Paths)) == 0 {
+		if e.Cause != ledger.CauseUndo {
 			continue
 		}
-		for _, root := range b.roots(e) {
-			if c.names(root) && (c.Entry == 0 || c.Entry == e.Seq || c.Entry == root.Seq) {
-				newest, fits = append(newest, e), append(fits, root)
-			}
+		mine, others, roots := b.divided(e, *c)
+		if fits = append(fits, roots...); len(newest) == 0 && len(roots) > 0 {
+			newest, ours, theirs = append(newest, e), mine, others
 		}
 	}
 	if len(newest) == 0 {
@@ -261,5 +262,34 @@ func (b *book) chooseRedo(c Choice) ([]*ledger.Entry, error) {
 	if err := c.certain(fits); err != nil {
 		return nil, err
 	}
-	return newest[:1], nil
+	e := newest[0]
+	scope, others := setOf(b.scope(e.Seq)), setOf(theirs)
+	moved := slices.ContainsFunc(e.Changes, func(ch ledger.Change) bool { return !scope[ch.Path] })
+	shared := slices.ContainsFunc(b.live(e, ours), func(p string) bool { return others[p] })
+	if len(theirs) > 0 && (moved || shared) {
+		return nil, fmt.Errorf("entry %d took back more in the same files; kerf redo %d brings back all of it", e.Seq, e.Seq)
+	}
+	if !moved && len(setOf(ours)) < len(scope) {
+		c.Paths = ours
+	}
+	return newest, nil
+}
+
+// divided returns the roots of the undo e that c means, their paths that were not brought back, and those of others.
+func (b *book) divided(e *ledger.Entry, c Choice) (ours, theirs []string, roots []*ledger.Entry) {
+	live := setOf(b.live(e, c.Paths))
+	for _, root := range b.roots(e) {
+		paths := slices.DeleteFunc(slices.Clone(b.scope(root.Seq)), func(p string) bool { return !live[p] })
+		if !c.means(e, root) {
+			theirs = append(theirs, paths...)
+		} else if len(paths) > 0 {
+			ours, roots = append(ours, paths...), append(roots, root)
+		}
+	}
+	return ours, theirs, roots
+}
+
+// means reports whether c, where it is a redo of the undo e, is about what root did.
+func (c Choice) means(e, root *ledger.Entry) bool {
+	return c.names(root) && (c.Entry == 0 || c.Entry == e.Seq || c.Entry == root.Seq)
 }

@@ -27,7 +27,7 @@ func (r Reader) PlanEdits(c Choice, edits map[string]diff.Part, look present.Loo
 		return nil, err
 	}
 	p := &Plan{edits: true}
-	if p.Entries, p.Left, err = r.choose(b, c); err != nil {
+	if p.Entries, p.Left, err = r.choose(b, &c); err != nil {
 		return nil, err
 	}
 	for _, e := range p.Entries {

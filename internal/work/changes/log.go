@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -68,20 +69,9 @@ func (r Reader) Log(f Filter) ([]row.Entry, error) {
 
 // touches reports whether e is about one of paths, or came from or went there.
 func (b *book) touches(e *ledger.Entry, paths []string) bool {
-	if len(paths) == 0 {
-		return true
-	}
-	for _, c := range e.Changes {
-		if below(c.Path, paths) || below(c.From, paths) || below(c.To, paths) {
-			return true
-		}
-	}
-	for _, p := range b.scope(e.Seq) {
-		if below(p, paths) {
-			return true
-		}
-	}
-	return false
+	at := func(p string) bool { return below(p, paths) }
+	changed := func(c ledger.Change) bool { return at(c.Path) || at(c.From) || at(c.To) }
+	return len(paths) == 0 || slices.ContainsFunc(e.Changes, changed) || slices.ContainsFunc(b.scope(e.Seq), at)
 }
 
 // EntryDiff is the diff of one entry. A file whose contents are not kept any more, are

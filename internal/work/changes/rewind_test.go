@@ -1,6 +1,9 @@
 package changes_test
 
 import (
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,5 +153,41 @@ func TestWhatCannotComeBackIsTold(t *testing.T) {
 	}
 	if r := undo(changes.Choice{}); !strings.Contains(r.Problem, lost.String()) {
 		t.Errorf("undo of t2: %+v", r)
+	}
+}
+
+// TestARedoOfAPartOfAnUndo brings back what is named in the files that the undo took it from. What it took back where
+// a file is now, under another name, cannot be told apart.
+func TestARedoOfAPartOfAnUndo(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		d := newDisk(t, 2)
+		d.record(t, "t1", "x", ledger.Proven)
+		d.record(t, "t2", "y", ledger.Proven)
+		if moved {
+			must(t, os.Rename(d.path("x"), d.path("z")))
+		}
+		d.take(t, changes.Choice{Last: 2, Follow: true})
+		redo := func(c changes.Choice) string {
+			c.Redo = true
+			report, err := d.reader().Undo(t.Context(), d.work, c, changes.UndoOptions{})
+			told := fmt.Sprint(err)
+			for _, f := range report.Files {
+				told = f.Outcome + " " + strings.TrimPrefix(f.Path, d.root+"/")
+			}
+			return fmt.Sprint(told, len(report.Files))
+		}
+		if moved {
+			if got := redo(changes.Choice{Turn: "t2"}); !strings.Contains(got, "entry 3 took back more in the same files; kerf redo 3 ") {
+				t.Errorf("what is now under another name: %s", got)
+			}
+			if got := redo(changes.Choice{Entry: 3}); !strings.HasSuffix(got, "2") {
+				t.Errorf("the undo itself: %s", got)
+			}
+			continue
+		}
+		got := []string{redo(changes.Choice{Turn: "t2"}), redo(changes.Choice{Turn: "t2"}), redo(changes.Choice{Entry: 1})}
+		if want := []string{"restored y1", "nothing to redo0", "restored x1"}; !slices.Equal(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
 	}
 }

@@ -93,7 +93,7 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 	if b.fault = r.Fault; b.fault == ForgetTaken {
 		b.taken = map[atom]bool{}
 	}
-	entries, left, err := r.choose(b, c)
+	entries, left, err := r.choose(b, &c)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (r Reader) plan(b *book, c Choice, look present.Look) (*Plan, error) {
 	}
 	for _, e := range entries {
 		for _, root := range b.roots(e) {
-			if !slices.Contains(p.Roots, root) {
+			if (!c.Redo || c.means(e, root)) && !slices.Contains(p.Roots, root) {
 				p.Roots = append(p.Roots, root)
 				if !root.Exact {
 					p.Gaps = append(p.Gaps, root.Unknown()...)

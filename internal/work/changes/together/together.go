@@ -53,6 +53,31 @@ func add(with map[string]bool, e *ledger.Entry, some func(path string) bool, red
 	}
 }
 
+// Paths are those that e changed itself. Directories that came or went with files are not among them.
+func Paths(e *ledger.Entry) []string {
+	var paths []string
+	seen, alone := map[string]bool{}, e.Alone()
+	add := func(path string, changed bool) {
+		if changed && !seen[path] {
+			seen[path] = true
+			paths = append(paths, path)
+		}
+	}
+	for _, c := range e.Changes {
+		add(c.Path, true)
+	}
+	for _, d := range e.Dirs {
+		add(string(d), alone[string(d)])
+	}
+	for _, d := range e.Gone {
+		add(string(d.Path), alone[string(d.Path)])
+	}
+	for _, m := range e.Modes {
+		add(string(m.Path), true)
+	}
+	return paths
+}
+
 // byPath finds the changes of an entry.
 func byPath(e *ledger.Entry) map[string]*ledger.Change {
 	at := make(map[string]*ledger.Change, len(e.Changes))
