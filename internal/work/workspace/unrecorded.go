@@ -29,8 +29,8 @@ func (w *Workspace) OnlyKept(why string, conflicts settle.Way, then Ask) Ask {
 			at := cmp.Or(c.To, c.Path) // where the content is afterwards, if it stays
 			stays := c.Pre == nil || merged[at] || gets[at] != nil && gets[at].Sum == c.Pre.Sum
 			if !stays && !w.Store.Has(c.Pre.Sum) {
-				return false, fmt.Errorf("nothing was changed: what %s holds is kept nowhere, and now nothing can be recorded: %s; "+
-					"see to that first", visible.Plain(c.Path), visible.Plain(why))
+				return false, fmt.Errorf("nothing was changed: what %s holds is kept nowhere, and now nothing can be "+
+					"recorded: %s; see to that first", visible.Plain(c.Path), visible.Plain(why))
 			}
 		}
 		if then == nil {
