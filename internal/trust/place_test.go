@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -115,11 +116,29 @@ type session struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	lines  *bufio.Scanner
-	fault  bytes.Buffer
+	fault  output
 	id     string
 	n      int
 	calls  []string // calls as they ended: id, status, exit code
 	killed bool
+}
+
+// output is a buffer that is read while a process still writes to it.
+type output struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (s *output) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Write(b)
+}
+
+func (s *output) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.String()
 }
 
 // open starts a session that will play the turns.
