@@ -51,6 +51,9 @@ func Run(t *testing.T) bool {
 	if end, ok := t.Deadline(); ok {
 		args = append(args, fmt.Sprint("-test.timeout=", time.Until(end)))
 	}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" && testing.CoverMode() != "" {
 		args = append(args, "-test.gocoverdir="+dir)
 	}

@@ -415,6 +415,7 @@ func TestSEC_E6_OthersInClosedDirectories(t *testing.T) {
 // TestSEC_L7_ClosedDirectoryBecomesALink: before each call a closed directory is moved away and a link to
 // one outside takes its place. That one keeps its mode and what is in it, and the workspace can be used.
 func TestSEC_L7_ClosedDirectoryBecomesALink(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}
@@ -540,6 +541,7 @@ func TestModesAreWhatTheEntryTells(t *testing.T) {
 // TestSEC_E2_FailureOfRecoveryLeavesNothingOpen: a recovery that fails gives each directory the mode from
 // before or after; the next one opens again what it must.
 func TestSEC_E2_FailureOfRecoveryLeavesNothingOpen(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}

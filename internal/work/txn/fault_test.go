@@ -190,6 +190,7 @@ func TestSEC_E1_CrashAtEveryCall(t *testing.T) {
 }
 
 func TestSEC_E1_CrashWithLargeContents(t *testing.T) {
+	long.Slow(t)
 	atEachCrash(t, func() (*fixture, delta.Set) { return largeScene(t) }, func(c remains) {
 		checkWhole(t, c.fixture, c.old, c.next, c.call)
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/testkit/powerloss"
 	"kerf/internal/text/delta"
 )
@@ -42,6 +43,9 @@ func TestSEC_E4_PowerLoss(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "flushed at once" || name == "large contents" {
+				long.Slow(t)
+			}
 			t.Parallel()
 			powerLoss(t, tt.begin, tt.fresh)
 		})

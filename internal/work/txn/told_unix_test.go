@@ -17,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
@@ -434,6 +435,7 @@ func TestRootsOfAnotherWorkspace(t *testing.T) {
 // TestWhatCannotBeSeenIsNotDecided: after a crash somebody closes a directory. Recovery says that it cannot
 // look, and keeps what it knows; when the directory is open again, all is as entered or as before.
 func TestWhatCannotBeSeenIsNotDecided(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}

@@ -4,12 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 )
 
 // TestWhatAnotherCommandMovesIsTold: one command makes a file in a directory, and another one of the
 // same session moves that. The first one made it, and does not know where it is.
 func TestWhatAnotherCommandMovesIsTold(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	for _, line := range []string{"mv d q", "mv -T --exchange d e 2>/dev/null || mv d q", "mv p q"} {
 		t.Run(line, func(t *testing.T) {

@@ -82,6 +82,9 @@ func TestWhatOthersDoBetweenTwoActsOfACommand(t *testing.T) {
 		"other permissions than the command had given": {"chmod 700 a", "", chmod("a", 0o600), "proven a: a > a\nunproven a: a > a"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(name, "a") || strings.HasPrefix(name, "that") {
+				long.Slow(t)
+			}
 			t.Parallel()
 			b := newBench(t, "")
 			b.write("h", "1")
@@ -134,6 +137,7 @@ func TestAnotherNameOfAnOpenFileBehindACut(t *testing.T) {
 
 // TestAFileThatTwoHaveOpenAtACut: what it holds is the command's if the other one only reads.
 func TestAFileThatTwoHaveOpenAtACut(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	const reads, writes = "exec 3<a; : > there; read x", "exec 3>>a; : > there; read x; printf mine >&3; : > wrote; read x"
 	for name, c := range map[string]struct {
@@ -201,6 +205,7 @@ func TestAFileThatTwoHaveOpenAtACut(t *testing.T) {
 // TestAFileThatIsOpenByANameThatWentAtALook: the command has it open, and it has another name, which somebody
 // else may use.
 func TestAFileThatIsOpenByANameThatWentAtALook(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		writes, closes bool
@@ -254,6 +259,7 @@ func TestAFileThatIsOpenByANameThatWentAtALook(t *testing.T) {
 // TestWhatSomebodyWasWritingIsKeptWhole: a command removes or replaces a file while another
 // program is in the middle of writing it anew.
 func TestWhatSomebodyWasWritingIsKeptWhole(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	for name, line := range map[string]string{"removed": "rm a", "replaced": "printf new > n; mv n a"} {
 		t.Run(name, func(t *testing.T) {

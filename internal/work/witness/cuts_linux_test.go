@@ -343,6 +343,7 @@ const older = "Kerf, an older one"
 
 // TestAnOlderJournalIsRead: its records of what the command could change behind a cut tell the names alone.
 func TestAnOlderJournalIsRead(t *testing.T) {
+	long.Slow(t)
 	all := slices.DeleteFunc(cuts(), func(c cutPlay) bool {
 		return !slices.Contains([]string{"open / written on", "grown / grown", "made, open / written on", "written / replaced",
 			"linked, open / nothing", "replaced / moved with its directory", "a directory / its other name grown"}, c.state+" / "+c.then)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/ledger"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
@@ -17,6 +18,7 @@ import (
 // TestALinkedFileThatIsMovedAfterACut: a command changed a file with two names, what it did is entered, and
 // then it moves the file by the name at which it changed it last. Its Kerf is killed. Nobody else was there.
 func TestALinkedFileThatIsMovedAfterACut(t *testing.T) {
+	long.Slow(t)
 	s := newStage(t)
 	w := s.enters()
 	s.set()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kerf/internal/testkit/long"
 	"kerf/internal/work/txn"
 	"kerf/internal/work/witness"
 	"kerf/internal/work/witness/enter"
@@ -18,6 +19,7 @@ import (
 // TestAllNamesOfAFileAreToldWheneverItIsWritten: a command opened a file that has another
 // name, and was collected before it wrote to it.
 func TestAllNamesOfAFileAreToldWheneverItIsWritten(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	b := newBench(t, "")
 	b.write("a", "1")
@@ -137,6 +139,7 @@ func TestAnotherNameClosedRightAfterward(t *testing.T) {
 // TestNoNameIsPassedOverOfAFileOfWhichNotAllIsKnown: the command opened a file to append, and somebody
 // else cut it by another name, so that nobody knows any more what it held. That is told of both names.
 func TestNoNameIsPassedOverOfAFileOfWhichNotAllIsKnown(t *testing.T) {
+	long.Slow(t)
 	t.Parallel()
 	b := newBench(t, "")
 	b.write("a", strings.Repeat("first", 100_000))

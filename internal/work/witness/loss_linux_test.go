@@ -76,7 +76,11 @@ func TestOwnFilesThatMayNotBeReadAreKept(t *testing.T) {
 		"echo >> x; true":               "",
 		"test -r x; touch -c x; stat x": "",
 	} {
-		for _, mode := range []os.FileMode{0, 0o200, 0o311} {
+		modes := []os.FileMode{0, 0o200, 0o311}
+		if testing.Short() {
+			modes = modes[:1]
+		}
+		for _, mode := range modes {
 			b := newBench(t, "")
 			b.full = true
 			b.write("a", "1")
@@ -96,6 +100,7 @@ func TestOwnFilesThatMayNotBeReadAreKept(t *testing.T) {
 // TestWhatMayNotBeReadIsKeptOrStays: a file of another user that Kerf may not read is neither removed nor replaced, but
 // where Kerf may give it another mode; nothing of it is uncertain.
 func TestWhatMayNotBeReadIsKeptOrStays(t *testing.T) {
+	long.Slow(t)
 	if !ordinary.Run(t) {
 		return
 	}

@@ -10,12 +10,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kerf/internal/testkit/long"
 )
 
 // TestAFileThatTwoHaveOpenIsNotTheCommands: the command makes a file, and somebody else
 // writes to it while it is still open. Of their opens, and of their closes, the kernel makes
 // one notice each, as it does when the helper comes to read them late; here it stops.
 func TestAFileThatTwoHaveOpenIsNotTheCommands(t *testing.T) {
+	long.Slow(t)
 	for _, c := range []struct {
 		name, line, want string
 		alone            bool

@@ -154,6 +154,7 @@ func TestTornJournalsAreReadToTheirLastWholeLine(t *testing.T) {
 // did. What is told is true, with what was there before, and that there may be more is
 // told, too.
 func TestJournalsThatAPowerFailureShortenedDoNotLie(t *testing.T) {
+	long.Slow(t)
 	l := leave(t)
 	for i := range l.ends {
 		for _, hole := range []bool{false, true} { // what follows is there, behind zeros
@@ -201,6 +202,7 @@ func (l *left) true(r witness.Report) error {
 // TestAMoveThatWasLateIsOne: the call had gone on when the helper and its Kerf were killed, and took
 // its time. Both of its names are the command's, unless somebody wrote the file.
 func TestAMoveThatWasLateIsOne(t *testing.T) {
+	long.Slow(t)
 	for _, others := range []bool{false, true} {
 		got := lateMove(t, others)
 		if proven := strings.Contains(got, "0 proven") && !strings.Contains(got, "unproven"); proven == others {

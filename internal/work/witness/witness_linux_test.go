@@ -224,6 +224,7 @@ func TestCommandsAreKnown(t *testing.T) {
 					if i%4 > 0 {
 						long.Slow(t)
 					}
+					t.Parallel()
 					b := newBench(t, backend)
 					if backend == "full" {
 						b.backend, b.full = "", true
@@ -275,6 +276,7 @@ func TestOthersAreToldApart(t *testing.T) {
 			"unproven a: 1 > -"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, "")
 			b.write("a", "1")
 			b.write("b", "2")
