@@ -117,7 +117,7 @@ func left(t *testing.T, base string) {
 	}
 }
 
-// goPlaces is where go keeps what it has compiled and fetched, whatever the home.
+// goPlaces is where go keeps what it has compiled and fetched, whatever the home, and how it compiles.
 func goPlaces(t *testing.T) []string {
 	t.Helper()
 	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH"}
@@ -128,6 +128,11 @@ func goPlaces(t *testing.T) []string {
 	places := strings.Fields(string(out))
 	for i, name := range names {
 		places[i] = name + "=" + places[i]
+	}
+	for _, name := range []string{"GOFLAGS", "CGO_ENABLED"} {
+		if value := os.Getenv(name); value != "" {
+			places = append(places, name+"="+value)
+		}
 	}
 	return places
 }
@@ -408,5 +413,5 @@ func (r *reader) programs() {
 		" => "+r.root+"\n")
 	r.write(filepath.Join(dir, "main.go"), "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"os\"\n\n\t\"kerf/sdk\"\n)\n\n"+
 		"func main() {\nctx, dir := context.Background(), os.Args[1]\n"+b.String()+"}\n")
-	r.shell("(cd " + dir + " && GOFLAGS=-mod=mod go build -o ../bin/program .) && program .")
+	r.shell("(cd " + dir + " && go build -mod=mod -o ../bin/program .) && program .")
 }

@@ -4,6 +4,7 @@ package txn
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"kerf/internal/testkit/ordinary"
 	"kerf/internal/text/delta"
 	"kerf/internal/work/ledger"
+	"kerf/internal/work/tree"
 )
 
 // What did not get to its new name keeps the old one, also where each file is committed for itself.
@@ -176,5 +178,80 @@ func TestOneFileThatWasTakenBackIsSettledAtTheEnd(t *testing.T) {
 	broken, w.Ledger.Hook = false, nil
 	if err := w.Close(); err != nil || w.journal.Pending() {
 		t.Errorf("%v, pending: %t", err, w.journal.Pending())
+	}
+}
+
+// A link that goes leads nowhere: what the set puts at names below it comes into the directory that takes its place.
+func TestALinkThatGoesIsNotFollowed(t *testing.T) {
+	f := newFixture(t)
+	f.write("d/x", "before")
+	f.link("d", "l")
+	set := delta.Set{{Path: f.path("l"), Pre: delta.NewSymlink("d")}, {Path: f.path("l/x"), Post: delta.NewFile([]byte("new"), 0o644)}}
+	out, err := f.w.Commit(context.Background(), set, CommitOptions{})
+	if err != nil || len(out.Committed) != 2 {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if got := f.snapshot(); got["d/x"] != "-rw-r--r-- before" || got["l/x"] != "-rw-r--r-- new" {
+		t.Error(got)
+	}
+}
+
+// What a half written file became since is entered by recovery, or recovery says why not, and knows it the next time.
+func TestWhatCannotBeEnteredIsSaid(t *testing.T) {
+	f := newFixture(t)
+	f.write("a", "before", "c", "before")
+	if err := os.Link(f.path("a"), f.path("b")); err != nil {
+		t.Skip(err)
+	}
+	writes, broken, full := 0, true, false
+	w := f.open(true, func(op, path string) error {
+		if broken && op == "write" && (path == f.path("a") || path == f.path("b")) {
+			if writes++; writes > 1 {
+				return syscall.EIO
+			}
+		}
+		if full && strings.HasPrefix(path, filepath.Join(f.home, "ledger")) {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	out, err := w.Commit(context.Background(), delta.Set{f.change("a", "AFTER"), f.change("c", "after")}, CommitOptions{BestEffort: true})
+	if err != nil || len(out.Committed) != 1 || !w.journal.Pending() {
+		t.Fatalf("%+v %v", out, err)
+	}
+	broken, full = false, true
+	if err := os.WriteFile(f.path("a"), []byte("theirs"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := w.Recover(context.Background()); !errors.Is(err, syscall.ENOSPC) || !w.journal.Pending() {
+		t.Errorf("%+v %v", r, err)
+	}
+	full = false
+	r, err := w.Recover(context.Background())
+	if e := f.entries(); err != nil || w.journal.Pending() || len(e) != 2 || e[1].Exact {
+		t.Errorf("%+v %v %+v", r, err, e)
+	}
+}
+
+// What is left over is told with its name and its reason.
+func TestStraysAreNamed(t *testing.T) {
+	var err error = strays{{"/w/.kerf-x.tmp", syscall.EIO}}
+	if want := "clean up /w/.kerf-x.tmp: " + syscall.EIO.Error(); err.Error() != want || !errors.Is(err, syscall.EIO) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// A file may lie at the top of a file system.
+func TestTheTopOfAFileSystem(t *testing.T) {
+	whole, err := tree.Open(tree.Options{Roots: []string{"/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = in(whole, "/etc", func(d *tree.Dir, name string) error {
+		_, err := d.Sig(name)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
