@@ -78,7 +78,7 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 	if err != nil || t == nil {
 		return err
 	}
-	tx.letGo(t.Roots())
+	away := tx.letGo(t.Roots())
 	for _, o := range tx.Ops {
 		o.pre, o.post = o.Pre.Image(), o.Post.Image()
 		o.rests = w.back[o.key(tx.ID)] // what its file holds by now says nothing of it
@@ -94,11 +94,11 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 		r.Finished++
 		err = w.mend(t, tx, e)
 	case tx.Each: // also without the intent, which is not flushed for one file
-		e, err = w.settleEach(t, tx, r)
+		e, err = w.settleEach(t, tx, away, r)
 	case !tx.intent:
 		r.TakenBack++
 	default:
-		e, err = w.settleAll(t, tx, r)
+		e, err = w.settleAll(t, tx, away, r)
 	}
 	if err != nil {
 		w.shut(t, tx.Ops, nil) // until the next recovery
@@ -140,7 +140,7 @@ func (w *Workspace) note(id string, ops []*op) {
 }
 
 // settleAll takes a transaction back, and enters what cannot be.
-func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) (*ledger.Entry, error) {
+func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, away []*op, r *Report) (*ledger.Entry, error) {
 	landed, exact, err := undoAll(t, w.Store, tx.Ops)
 	if err != nil {
 		return nil, err // trouble with the disk: try again later, also what is half written
@@ -148,18 +148,19 @@ func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) (*ledger
 	if flushErr := w.flush(t, tx.Ops); flushErr != nil {
 		return nil, flushErr
 	}
-	if len(landed) == 0 && exact {
+	if len(landed)+len(away) == 0 && exact {
 		r.TakenBack++
 		return nil, nil
 	}
 	for _, o := range landed {
 		r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
 	}
-	return w.enterLate(tx, landed, false)
+	r.unseen(away)
+	return w.enterLate(tx, append(landed, away...), false)
 }
 
 // settleEach keeps the files whose change landed.
-func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledger.Entry, error) {
+func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, away []*op, r *Report) (*ledger.Entry, error) {
 	var landed []*op
 	exact := true
 	for _, o := range tx.Ops {
@@ -178,7 +179,7 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledge
 			landed = append(landed, o)
 		}
 	}
-	if !slices.ContainsFunc(landed, (*op).isChange) {
+	if len(away) == 0 && !slices.ContainsFunc(landed, (*op).isChange) {
 		r.TakenBack++
 		for _, o := range slices.Backward(landed) { // only directories
 			if _, err := undo(t, w.Store, o); err != nil {
@@ -191,7 +192,8 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledge
 	if err := w.flush(t, tx.Ops); err != nil {
 		return nil, err
 	}
-	return w.enterLate(tx, landed, exact)
+	r.unseen(away)
+	return w.enterLate(tx, append(landed, away...), exact && len(away) == 0)
 }
 
 func (w *Workspace) enterLate(tx *transaction, landed []*op, exact bool) (*ledger.Entry, error) {
@@ -230,12 +232,26 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 	return tree.Open(tree.Options{Roots: roots})
 }
 
-// letGo drops the operations outside of the roots that are there: what was in others is gone with them.
-func (t *transaction) letGo(roots []string) {
+// letGo drops the operations outside of the roots that are there, and returns those that change a file.
+func (t *transaction) letGo(roots []string) (away []*op) {
 	t.Ops = slices.DeleteFunc(t.Ops, func(o *op) bool {
-		return !slices.ContainsFunc(roots, func(root string) bool { return pathname.Under(root, string(o.Path)) })
+		out := !slices.ContainsFunc(roots, func(root string) bool { return pathname.Under(root, string(o.Path)) })
+		if out && o.isChange() {
+			away = append(away, o)
+		}
+		return out
 	})
+	return away
 }
+
+// unseen tells of files whose root is not there: it may come back, with the change or without.
+func (r *Report) unseen(away []*op) {
+	for _, o := range away {
+		r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errAway})
+	}
+}
+
+var errAway = errors.New("its directory is away after an interrupted commit; it may hold the change")
 
 var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
 
