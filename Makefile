@@ -63,7 +63,7 @@ cross: ## the systems that are not this one
 	GOOS=windows GOARCH=amd64 $(GO) build ./...
 
 race: ## all tests with the race detector
-	CGO_ENABLED=1 $(GO) test -race -timeout 60m $(PKGS)
+	CGO_ENABLED=1 $(GO) test -race -timeout 2h $(PKGS)
 
 race-rooms: ## some rooms that share memory between goroutines, with the race detector
 	@sh ./.ci/tools gcc:build-essential

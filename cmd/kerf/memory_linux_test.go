@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kerf/internal/testkit/modeltest"
+	"kerf/internal/testkit/race"
 )
 
 // TestTheTerminalUIStaysSmall: after many turns with 100,000 rows of output, in commands and in
@@ -50,7 +51,7 @@ func TestTheTerminalUIStaysSmall(t *testing.T) {
 		waitShown(t, tmux, fmt.Sprintf("that was part %d.", i))
 		waitShown(t, tmux, "Ask Kerf to do something")
 	}
-	pid, most := tmux("list-panes", "-F", "#{pane_pid}"), 35<<10
+	pid, most := tmux("list-panes", "-F", "#{pane_pid}"), (35<<10)*race.Costs()
 	now := 0
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
 		if now = memoryOf(t, pid, "VmRSS"); now <= most {

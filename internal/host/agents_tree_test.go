@@ -15,6 +15,7 @@ import (
 
 	"kerf/internal/model"
 	"kerf/internal/protocol"
+	"kerf/internal/testkit/race"
 )
 
 // actor is the model of one sub-agent that edits shared files. In each step it makes
@@ -90,7 +91,7 @@ func (a *actor) next(step int) []*model.Item {
 // Files stay so small that they are read whole: 10,000 steps, with KERF_LONG, are twenty trees.
 func TestTwoAgentsAndAUserEditOneTree(t *testing.T) {
 	steps, trees := 500, 1
-	if racing {
+	if race.Watched {
 		steps = 200
 	}
 	if os.Getenv("KERF_LONG") != "" {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kerf/internal/testkit/growth"
 )
 
 // damaged puts b in the place of the rollout of a fresh session of n records.
@@ -121,12 +123,31 @@ func TestSEC_R1_R2_Damage(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
 			checkMended(t, damaged(t, 4, c.change), c.want)
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("took %v", took)
-			}
 		})
+	}
+}
+
+// However large the damage is, mending takes no more than its share of time.
+func TestSEC_R1_MendingIsLinear(t *testing.T) {
+	for name, damage := range map[string]func(n int) string{
+		"long line": func(n int) string { return strings.Repeat("x", n) },
+		"deep line": func(n int) string {
+			return `{"seq":3,"timestamp":"2025-01-02T02:04:05.001Z","type":"x","prev":"","a":` +
+				strings.Repeat("[", n/2) + strings.Repeat("]", n/2) + "}"
+		},
+		"full of marks": func(n int) string { return strings.Repeat(`{"seq":`, n/7) },
+		"many lines":    func(n int) string { return strings.Repeat("?\n", n/2) },
+	} {
+		took := func(n int) time.Duration {
+			bad := damaged(t, 4, func(l [][]byte) []byte {
+				return bytes.Join([][]byte{l[0], l[1], []byte(damage(n) + "\n"), l[2], l[3]}, nil)
+			})
+			return growth.Took(func() { checkMended(t, bad, "1 2 3 4") })
+		}
+		if !growth.Linear(4<<20, took) {
+			t.Errorf("%s: it takes far more than eight times as long for eight times as much", name)
+		}
 	}
 }
 

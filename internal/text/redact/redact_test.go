@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"kerf/internal/testkit/growth"
 )
 
 func TestRedactsShapes(t *testing.T) {
@@ -79,13 +81,6 @@ func TestRedactsEnvironment(t *testing.T) {
 }
 
 func TestRedactIsLinear(t *testing.T) {
-	const n = 2 << 20
-	if !linear(n, func(n int) time.Duration { return time.Duration(n) * 100 }) {
-		t.Error("what takes eight times as long for eight times as much is not called linear")
-	}
-	if linear(n, func(n int) time.Duration { return time.Duration(n>>10) * time.Duration(n>>10) * 100 }) {
-		t.Error("what takes 64 times as long for eight times as much is called linear")
-	}
 	r := New([]string{"A_KEY=" + strings.Repeat("a", 200) + "b"})
 	for name, unit := range map[string]string{
 		"eyJ": "eyJ", "eyJ.": "eyJaaaaaaaaaa.", "begin": "-----BEGIN ", "key": "-----BEGIN PRIVATE KEY-----", "a": "a",
@@ -93,21 +88,12 @@ func TestRedactIsLinear(t *testing.T) {
 	} {
 		took := func(n int) time.Duration {
 			text := bytes.Repeat([]byte(unit), n/len(unit))
-			start := time.Now()
-			r.Bytes(text)
-			return time.Since(start)
+			return growth.Took(func() { r.Bytes(text) })
 		}
-		if !linear(n, took) {
+		if !growth.Linear(2<<20, took) {
 			t.Errorf("%s: it takes far more than eight times as long for eight times as much", name)
 		}
 	}
-}
-
-// linear reports whether n bytes take no more than 30 times as long as an eighth of them, of which the best of three
-// is taken: the machine may be slow, and have other things to do.
-func linear(n int, took func(n int) time.Duration) bool {
-	part := min(took(n/8), took(n/8), took(n/8))
-	return took(n) <= 30*part+50*time.Millisecond
 }
 
 func FuzzRedact(f *testing.F) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kerf/internal/testkit/long"
+	"kerf/internal/testkit/race"
 )
 
 // Contents go through memory, and do not stay there, however much a command destroys.
@@ -47,12 +48,12 @@ func TestContentsAreNotHeldInMemory(t *testing.T) {
 	_ = cmd.Wait()
 	box.Close()
 	n := memory(t, strconv.Itoa(helper(t, before)), "VmHWM")
-	if t.Logf("the helper took %d MB", n/mb); n > most/2*raceCosts {
+	if t.Logf("the helper took %d MB", n/mb); n > most/2*int64(race.Costs()) {
 		t.Fail()
 	}
 	r := b.end(x)
 	n = memory(t, "self", "VmHWM") - had
-	if t.Logf("Kerf took %d MB", n/mb); n > most*raceCosts {
+	if t.Logf("Kerf took %d MB", n/mb); n > most*int64(race.Costs()) {
 		t.Fail()
 	}
 	gone := 0

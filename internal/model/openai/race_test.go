@@ -1,6 +1,0 @@
-//go:build race
-
-package openai_test
-
-// raceEnabled tells tests that count on speed.
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package witness_test
-
-const raceCosts = 1
