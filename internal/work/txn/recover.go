@@ -26,8 +26,8 @@ type Report struct {
 	Finished  int // transactions that had been committed and only needed cleaning
 	TakenBack int // transactions whose files are as they were before
 	Kept      int // files committed each for itself whose entry was written now
-	// Conflicts are files that somebody else changed after the crash. They were left
-	// as they are.
+	// Conflicts are files that somebody else changed after the crash, which were left as they are, and those of a
+	// root that is not there.
 	Conflicts []PathError
 }
 
@@ -78,7 +78,7 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 	if err != nil || t == nil {
 		return err
 	}
-	away := tx.letGo(t.Roots())
+	tx.letGo(t.Roots())
 	for _, o := range tx.Ops {
 		o.pre, o.post = o.Pre.Image(), o.Post.Image()
 		o.rests = w.back[o.key(tx.ID)] // what its file holds by now says nothing of it
@@ -94,11 +94,11 @@ func (w *Workspace) settleOne(tx *transaction, r *Report) error {
 		r.Finished++
 		err = w.mend(t, tx, e)
 	case tx.Each: // also without the intent, which is not flushed for one file
-		e, err = w.settleEach(t, tx, away, r)
+		e, err = w.settleEach(t, tx, r)
 	case !tx.intent:
 		r.TakenBack++
 	default:
-		e, err = w.settleAll(t, tx, away, r)
+		e, err = w.settleAll(t, tx, r)
 	}
 	if err != nil {
 		w.shut(t, tx.Ops, nil) // until the next recovery
@@ -140,7 +140,7 @@ func (w *Workspace) note(id string, ops []*op) {
 }
 
 // settleAll takes a transaction back, and enters what cannot be.
-func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, away []*op, r *Report) (*ledger.Entry, error) {
+func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, r *Report) (*ledger.Entry, error) {
 	landed, exact, err := undoAll(t, w.Store, tx.Ops)
 	if err != nil {
 		return nil, err // trouble with the disk: try again later, also what is half written
@@ -148,19 +148,17 @@ func (w *Workspace) settleAll(t *tree.Tree, tx *transaction, away []*op, r *Repo
 	if flushErr := w.flush(t, tx.Ops); flushErr != nil {
 		return nil, flushErr
 	}
-	if len(landed)+len(away) == 0 && exact {
+	if len(landed)+len(tx.away) == 0 && exact {
 		r.TakenBack++
 		return nil, nil
 	}
-	for _, o := range landed {
-		r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
-	}
-	r.unseen(away)
-	return w.enterLate(tx, append(landed, away...), false)
+	r.conflicts(errConflict, landed...)
+	r.conflicts(errAway, tx.away...)
+	return w.enterLate(tx, append(landed, tx.away...), false)
 }
 
 // settleEach keeps the files whose change landed.
-func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, away []*op, r *Report) (*ledger.Entry, error) {
+func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, r *Report) (*ledger.Entry, error) {
 	var landed []*op
 	exact := true
 	for _, o := range tx.Ops {
@@ -168,7 +166,7 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, away []*op, r *Rep
 		if err == nil && !ok && (o.Kind == opInPlace || o.moves()) {
 			var stays bool
 			if stays, err = undo(t, w.Store, o); stays && err == nil {
-				r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errConflict})
+				r.conflicts(errConflict, o)
 				ok, exact = o.moves(), exact && !o.moves()
 			}
 		}
@@ -179,7 +177,7 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, away []*op, r *Rep
 			landed = append(landed, o)
 		}
 	}
-	if len(away) == 0 && !slices.ContainsFunc(landed, (*op).isChange) {
+	if len(tx.away) == 0 && !slices.ContainsFunc(landed, (*op).isChange) {
 		r.TakenBack++
 		for _, o := range slices.Backward(landed) { // only directories
 			if _, err := undo(t, w.Store, o); err != nil {
@@ -192,8 +190,8 @@ func (w *Workspace) settleEach(t *tree.Tree, tx *transaction, away []*op, r *Rep
 	if err := w.flush(t, tx.Ops); err != nil {
 		return nil, err
 	}
-	r.unseen(away)
-	return w.enterLate(tx, append(landed, away...), exact && len(away) == 0)
+	r.conflicts(errAway, tx.away...)
+	return w.enterLate(tx, append(landed, tx.away...), exact && len(tx.away) == 0)
 }
 
 func (w *Workspace) enterLate(tx *transaction, landed []*op, exact bool) (*ledger.Entry, error) {
@@ -232,28 +230,27 @@ func (w *Workspace) treeFor(tx *transaction) (*tree.Tree, error) {
 	return tree.Open(tree.Options{Roots: roots})
 }
 
-// letGo drops the operations outside of the roots that are there, and returns those that change a file.
-func (t *transaction) letGo(roots []string) (away []*op) {
+// letGo drops the operations outside of the roots that are there. Those that change a file are away: their root may
+// come back, with the change or without.
+func (t *transaction) letGo(roots []string) {
 	t.Ops = slices.DeleteFunc(t.Ops, func(o *op) bool {
 		out := !slices.ContainsFunc(roots, func(root string) bool { return pathname.Under(root, string(o.Path)) })
 		if out && o.isChange() {
-			away = append(away, o)
+			t.away = append(t.away, o)
 		}
 		return out
 	})
-	return away
 }
 
-// unseen tells of files whose root is not there: it may come back, with the change or without.
-func (r *Report) unseen(away []*op) {
-	for _, o := range away {
-		r.Conflicts = append(r.Conflicts, PathError{string(o.Path), errAway})
+func (r *Report) conflicts(why error, ops ...*op) {
+	for _, o := range ops {
+		r.Conflicts = append(r.Conflicts, PathError{string(o.Path), why})
 	}
 }
 
-var errAway = errors.New("its directory is away after an interrupted commit; it may hold the change")
-
 var errConflict = errors.New("changed by somebody else after an interrupted commit; left as it is")
+
+var errAway = errors.New("its directory is away after an interrupted commit; it may hold the change")
 
 var errHalf = errors.New("a file is neither as it was nor as wanted; when the disk is well again run: kerf recover")
 

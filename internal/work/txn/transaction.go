@@ -137,6 +137,7 @@ func (t *transaction) forgetInodes() {
 type transaction struct {
 	record
 	intent bool
+	away   []*op // changes of files whose root is not there
 }
 
 // readJournal returns the transactions in the journal. One may begin several times, each time knowing more.
