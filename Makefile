@@ -24,7 +24,7 @@ demo: ## the main job: a scripted model, real tools, real files
 	$(GO) run ./cmd/kerf demo
 
 test: tools cross ## all tests, and what was skipped and why; installs bubblewrap, ripgrep, tmux, strace and Chromium where it can
-	$(GO) run ./internal/testkit/skips -- -timeout 40m $(VET) $(PKGS)
+	$(GO) run ./internal/testkit/skips -- -timeout 90m $(VET) $(PKGS)
 	@$(MAKE) --no-print-directory fleet SHORT=-short
 	@$(MAKE) --no-print-directory oracle
 
