@@ -159,7 +159,8 @@ func (w *world) user(steps int, a *session, done <-chan struct{}) int {
 			}
 			if r, err := w.p.undo("undo", "--session", a.id); err != nil {
 				w.fault("%v", err)
-			} else if r.result.code == 1 && !strings.Contains(r.result.String(), w.p.dir+"/") {
+			} else if r.result.code == 1 && !strings.Contains(r.result.String(), w.p.dir+"/") &&
+				!strings.Contains(r.result.String(), "nothing to undo of "+a.id) { // yet, or any more
 				w.fault("undo: %v", r.result)
 			}
 			continue

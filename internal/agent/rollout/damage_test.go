@@ -145,7 +145,7 @@ func TestSEC_R1_MendingIsLinear(t *testing.T) {
 			})
 			return growth.Took(func() { checkMended(t, bad, "1 2 3 4") })
 		}
-		if !growth.Linear(4<<20, took) {
+		if !growth.Linear(8<<20, took) {
 			t.Errorf("%s: it takes far more than eight times as long for eight times as much", name)
 		}
 	}
