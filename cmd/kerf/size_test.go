@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// mostBytes bounds the program as it is released: 29 MiB and 148 KiB.
-const mostBytes = 29<<20 + 148<<10
+// mostBytes bounds the program as it is released: 29 MiB and 152 KiB.
+const mostBytes = 29<<20 + 152<<10
 
 // mostAtStart bounds the memory, in bytes, that packages take when the program starts, whatever
 // it then does: expressions, maps and tables that are made before anybody asks for them.

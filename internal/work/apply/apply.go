@@ -72,14 +72,18 @@ func Patch(ctx context.Context, t *tree.Tree, w *txn.Workspace, text []byte, o O
 		return Result{Failed: failed}, fmt.Errorf("%d of %d files do not fit: %w", len(failed), len(p.Paths()), ErrConflict)
 	}
 	set, err := absolute(t, planned)
-	if err != nil || o.DryRun {
+	if err != nil {
 		return Result{Changed: set, Merged: merged}, err
 	}
-	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.origin(), Prune: room.prune(set)})
+	out, err := w.Commit(ctx, set, txn.CommitOptions{Origin: o.origin(), Prune: room.prune(set), DryRun: o.DryRun})
+	r := Result{Changed: out.Committed, Merged: merged, Warnings: out.Strays()}
 	if err != nil {
-		return Result{Changed: out.Committed, Merged: merged, Warnings: out.Strays()}, fmt.Errorf("%w (%w)", err, ErrConflict)
+		return r, fmt.Errorf("%w (%w)", err, ErrConflict)
 	}
-	return Result{Changed: out.Committed, Merged: merged, Warnings: out.Strays()}, nil
+	if o.DryRun {
+		r.Changed = set
+	}
+	return r, nil
 }
 
 func plan(t *tree.Tree, p *patch.Patch, m *room, o patch.PlanOptions) (delta.Set, []patch.FileError) {

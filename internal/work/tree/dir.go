@@ -339,15 +339,15 @@ func AsideOf(a string) string { return a + ".old" }
 func (d *Dir) Unswap(a, b string) error {
 	aside := AsideOf(a)
 	if _, err := d.h.Lstat(aside); err != nil {
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			return nil
 		}
 		return err
 	}
-	if _, err := d.h.Lstat(b); isAbsent(err) {
+	if _, err := d.h.Lstat(b); IsAbsent(err) {
 		return d.call("rename", b, func() error { return d.h.Rename(aside, b) })
 	}
-	if _, err := d.h.Lstat(a); isAbsent(err) {
+	if _, err := d.h.Lstat(a); IsAbsent(err) {
 		return d.call("rename", a, func() error { return d.h.Rename(aside, a) })
 	}
 	return d.Unlink(aside)
@@ -434,7 +434,7 @@ func (d *Dir) holds(name string, img *delta.Image) (bool, error) {
 func (d *Dir) Unchanged(name string, e *Entry) (bool, error) {
 	now, err := d.Sig(name)
 	if err != nil {
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			return false, nil
 		}
 		return false, err
@@ -457,7 +457,7 @@ func (d *Dir) Unchanged(name string, e *Entry) (bool, error) {
 func (d *Dir) Torn(name string, pre, post *delta.Image, from Contents) (bool, error) {
 	st, err := d.h.Lstat(name)
 	switch {
-	case isAbsent(err):
+	case IsAbsent(err):
 		return false, nil
 	case err != nil:
 		return false, d.named("stat", name, err)

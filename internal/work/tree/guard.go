@@ -42,6 +42,20 @@ func (t *Tree) MayWrite(p string, link bool) error {
 	return nil
 }
 
+// NamesAreFree returns ErrNoAccess when the permissions of a real directory keep names in it
+// from being made and removed. Where none is, they do not.
+func (t *Tree) NamesAreFree(dir string) error {
+	d, err := t.OpenDir(dir)
+	switch {
+	case IsAbsent(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer d.Close()
+	return d.Writable(".")
+}
+
 // checkRead returns a *boundary.RefusedError when what was found at the real path p, or
 // nil for nothing yet, may not be read.
 func (t *Tree) checkRead(p string, seen *Entry) error {

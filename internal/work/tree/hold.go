@@ -120,9 +120,9 @@ func (t *Tree) heldReal(p string, follow bool) (real string, ok bool) {
 	}
 	d, err := t.OpenDir(at)
 	if err != nil {
-		return real, isAbsent(err)
+		return real, IsAbsent(err)
 	}
 	defer d.Close()
 	st, err := d.h.Lstat(base)
-	return real, err == nil && st.Mode&fs.ModeSymlink == 0 || isAbsent(err)
+	return real, err == nil && st.Mode&fs.ModeSymlink == 0 || IsAbsent(err)
 }

@@ -107,7 +107,7 @@ func (t *Tree) expand(p string, follow bool) (next, target string, err error) {
 		here := join(cur, name)
 		st, err := os.Lstat(filepath.FromSlash(here))
 		switch {
-		case isAbsent(err):
+		case IsAbsent(err):
 			return t.expandMissing(p, here, rest, dotted)
 		case err != nil:
 			return "", "", err
@@ -154,7 +154,7 @@ func (t *Tree) splice(dir, here, rest string) (next, target string, err error) {
 		return "", "", t.outside(here, target)
 	}
 	// Whether it leads to itself findReal counts: where names move meanwhile, Linux sees circles in chains of 20 links.
-	if _, err := os.Stat(filepath.FromSlash(here)); isAbsent(err) {
+	if _, err := os.Stat(filepath.FromSlash(here)); IsAbsent(err) {
 		return "", "", &LinkError{here, "leads nowhere"}
 	}
 	return join(next, rest), target, nil
@@ -223,8 +223,8 @@ func (t *Tree) try(real string, f func(d *Dir, name string) error) error {
 	return f(d, name)
 }
 
-// isAbsent reports whether err says that there is nothing at a path: no such name,
+// IsAbsent reports whether err says that there is nothing at a path: no such name,
 // or a file where a directory would have to be.
-func isAbsent(err error) bool {
+func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

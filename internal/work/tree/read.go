@@ -60,7 +60,7 @@ func (t *Tree) read(p string, limit int64, follow bool) (*delta.Image, error) {
 		}
 		return nil
 	})
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return nil, nil
 	}
 	return img, err
@@ -81,7 +81,7 @@ func (t *Tree) Sig(path string) (Signature, error) {
 		sig = st.Signature
 		return nil
 	})
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return Signature{}, nil
 	}
 	return sig, err
@@ -140,7 +140,7 @@ func (d *Dir) LookFor(name string, limit int64, img *delta.Image) (*Entry, error
 	}
 	for try := 0; ; try++ {
 		e, err := d.lookOnce(name, want)
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			return nil, nil
 		}
 		if err != nil || e.stable || try == 3 {

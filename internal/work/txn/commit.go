@@ -112,7 +112,10 @@ func (j *job) run(ctx context.Context) error {
 	if err == nil {
 		err = ctx.Err()
 	}
-	if err != nil {
+	if err == nil && j.o.DryRun {
+		err = j.permitted()
+	}
+	if err != nil || j.o.DryRun {
 		j.ops = j.opens
 		return j.abandon(err)
 	}
@@ -133,6 +136,19 @@ func (j *job) run(ctx context.Context) error {
 		return j.retreat(err)
 	}
 	return j.enter()
+}
+
+// permitted reports what the permissions of directories forbid.
+func (j *job) permitted() error {
+	for _, o := range j.ops {
+		if o.Kind == opInPlace || o.Kind == opLinked {
+			continue
+		}
+		if err := j.tree.NamesAreFree(path.Dir(string(o.Path))); err != nil {
+			return j.fail(o.name(), err)
+		}
+	}
+	return nil
 }
 
 // summary is the error of a best-effort commit in which nothing could be done.
@@ -389,13 +405,10 @@ func doRemove(d *tree.Dir, name string, aside *tree.Dir, tmp string, o *op) erro
 // it was.
 func stillThere(d *tree.Dir, name, shown string, o *op) error {
 	same, err := d.Unchanged(name, o.seen)
-	if err != nil {
-		return err
+	if err == nil && !same {
+		err = mismatch(d, name, o)
 	}
-	if !same {
-		return mismatch(d, name, o)
-	}
-	return nil
+	return err
 }
 
 func mismatch(d *tree.Dir, name string, o *op) error {
@@ -408,13 +421,7 @@ func mismatch(d *tree.Dir, name string, o *op) error {
 
 // landed returns the operations that were performed.
 func (j *job) landed() []*op {
-	var ops []*op
-	for _, o := range j.ops {
-		if !o.skip {
-			ops = append(ops, o)
-		}
-	}
-	return ops
+	return slices.DeleteFunc(slices.Clone(j.ops), func(o *op) bool { return o.skip })
 }
 
 // enter writes the entry and cleans up.

@@ -160,7 +160,7 @@ func (m *directories) there(dir string) (bool, error) {
 		d.Close()
 		return true, nil
 	}
-	if !isAbsent(err) {
+	if !tree.IsAbsent(err) {
 		return false, err
 	}
 	img, lookErr := m.j.tree.ReadEntry(dir, 0)

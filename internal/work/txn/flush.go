@@ -32,34 +32,33 @@ func (w *Workspace) flushStaged(t *tree.Tree, ops []*op) error {
 
 // flush makes the names in the directories of ops durable.
 func (w *Workspace) flush(t *tree.Tree, ops []*op) error {
-	if !w.Durable {
-		return nil
-	}
-	seen := make(map[string]bool)
-	return w.flushBy(t, ops, func(o *op) string {
-		name := string(o.Path)
-		dir := path.Dir(name)
-		if seen[dir] || o.Kind == opInPlace || o.Kind == opChmod {
+	return w.flushDirs(t, ops, func(o *op) string {
+		if o.Kind == opInPlace || o.Kind == opChmod {
 			return ""
 		}
-		seen[dir] = true
-		return name
-	}, func(d *tree.Dir, _ string) error { return d.Sync() })
+		return string(o.Path)
+	})
 }
 
 // flushSwept makes durable that the temporary files of ops are gone.
 func (w *Workspace) flushSwept(t *tree.Tree, ops []*op) error {
+	return w.flushDirs(t, ops, func(o *op) string { return string(o.Tmp) })
+}
+
+// flushDirs makes the directories durable in which the paths are that of returns for ops.
+func (w *Workspace) flushDirs(t *tree.Tree, ops []*op, of func(*op) string) error {
 	if !w.Durable {
 		return nil
 	}
 	seen := make(map[string]bool)
 	return w.flushBy(t, ops, func(o *op) string {
-		dir := path.Dir(string(o.Tmp))
-		if seen[dir] || o.Tmp == "" {
+		name := of(o)
+		dir := path.Dir(name)
+		if name == "" || seen[dir] {
 			return ""
 		}
 		seen[dir] = true
-		return string(o.Tmp)
+		return name
 	}, func(d *tree.Dir, _ string) error { return d.Sync() })
 }
 
@@ -101,7 +100,7 @@ func (w *Workspace) flushBy(t *tree.Tree, ops []*op, of func(*op) string,
 
 // replaced reports whether a directory was removed together with what was in it;
 // something else may have its name now.
-func replaced(err error) bool { return isAbsent(err) || errors.Is(err, handle.ErrLink) }
+func replaced(err error) bool { return tree.IsAbsent(err) || errors.Is(err, handle.ErrLink) }
 
 // device is the file system of what o is about, 0 if that is not known.
 func (o *op) device() uint64 {

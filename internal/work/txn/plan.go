@@ -3,12 +3,10 @@ package txn
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 
 	"kerf/internal/pathname"
 	"kerf/internal/text/delta"
@@ -171,7 +169,7 @@ func (j *job) look(real string, c delta.Change) (*tree.Entry, error) {
 		return err
 	})
 	switch {
-	case isAbsent(err):
+	case tree.IsAbsent(err):
 		return nil, nil
 	case errors.Is(err, tree.ErrDirectory) && c.Pre == nil && (j.goes[real] != nil || j.empties(real)):
 		return nil, nil
@@ -345,8 +343,4 @@ func in(t *tree.Tree, real string, f func(d *tree.Dir, name string) error) error
 	}
 	defer d.Close()
 	return f(d, name)
-}
-
-func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

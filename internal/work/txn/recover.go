@@ -317,7 +317,7 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 		switch o.Kind {
 		case opMkdir:
 			err := d.Rmdir(name)
-			if full = handle.IsNotEmpty(err); full || isAbsent(err) {
+			if full = handle.IsNotEmpty(err); full || tree.IsAbsent(err) {
 				return nil
 			}
 			return err
@@ -339,7 +339,7 @@ func undo(t *tree.Tree, s *store.Store, o *op) (stays bool, err error) {
 	if stays && err == nil && o.moves() {
 		err = keepTaken(t, s, o)
 	}
-	if !isAbsent(err) {
+	if !tree.IsAbsent(err) {
 		o.rests = err == nil && !stays && !full
 		return stays, err
 	}
@@ -360,7 +360,7 @@ func keepTaken(t *tree.Tree, s *store.Store, o *op) error {
 		}
 		return err
 	})
-	if isAbsent(err) {
+	if tree.IsAbsent(err) {
 		return nil
 	}
 	return err
@@ -375,7 +375,7 @@ func tookRight(t *tree.Tree, o *op) (right bool, err error) {
 		right, err = d.Holds(tmp, o.pre.At())
 		return err
 	})
-	if isAbsent(err) {
+	if tree.IsAbsent(err) {
 		return true, nil
 	}
 	return right, err
@@ -387,7 +387,7 @@ func isAside(t *tree.Tree, o *op) (bool, error) {
 		_, err := d.Sig(tmp)
 		return err
 	})
-	if isAbsent(err) {
+	if tree.IsAbsent(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -442,7 +442,7 @@ func undoReplace(d *tree.Dir, name string, o *op) (stays bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if _, err := d.Sig(tmp); isAbsent(err) || err == nil && !whole {
+	if _, err := d.Sig(tmp); tree.IsAbsent(err) || err == nil && !whole {
 		return true, nil
 	} else if err != nil {
 		return false, err
@@ -460,7 +460,7 @@ func undoRemove(t *tree.Tree, d *tree.Dir, name string, o *op) (stays bool, err 
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return true, nil
-	case isAbsent(err):
+	case tree.IsAbsent(err):
 		return false, nil
 	}
 	return false, err
@@ -485,7 +485,7 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 			return err
 		case opRmdir:
 			_, err := d.Sig(name)
-			done = isAbsent(err)
+			done = tree.IsAbsent(err)
 			return err
 		case opReplace:
 			if err := d.Unswap(path.Base(string(o.Tmp)), name); err != nil {
@@ -500,7 +500,7 @@ func finished(t *tree.Tree, o *op) (done bool, err error) {
 		done, err = d.Holds(name, o.post.At())
 		return err
 	})
-	if isAbsent(err) {
+	if tree.IsAbsent(err) {
 		err = nil
 	}
 	if done && err == nil && o.takes() {
@@ -566,12 +566,12 @@ func (w *Workspace) unlinkAll(t *tree.Tree, ops []*op) (left strays, err error) 
 				}
 			}
 			err := d.Unlink(name)
-			if _, look := d.Sig(name); err != nil && isAbsent(look) {
+			if _, look := d.Sig(name); err != nil && tree.IsAbsent(look) {
 				return nil // it became the file
 			}
 			return err
 		})
-		if err != nil && !isAbsent(err) {
+		if err != nil && !tree.IsAbsent(err) {
 			left = append(left, PathError{string(o.Tmp), err})
 		}
 	}

@@ -144,6 +144,9 @@ type CommitOptions struct {
 	// BestEffort commits each file for itself; otherwise all or none. Where files move into the places of one
 	// another, what can be seen to fail is left out, and the rest is all or none.
 	BestEffort bool
+	// DryRun finds out whether the changes can be made, as Commit would, and makes none. It is not
+	// for changes that give modes back, see Cause, nor with Chmod.
+	DryRun bool
 	// Real says that the paths are real ones (tree.Target), as they were shown to
 	// whoever approved: a link that is met on the way now is refused.
 	Real bool
