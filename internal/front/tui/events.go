@@ -80,6 +80,7 @@ func (m *Model) event(e protocol.Event) tea.Cmd {
 		cmd, asks := m.commands.Undone(b.Report)
 		if !asks {
 			m.conversation("").Undone(b.Report)
+			m.exit.amiss = m.exit.amiss || b.Report.Problem != "" && len(b.Report.Files) > 0
 		}
 		return cmd
 	case protocol.Warning:
@@ -187,6 +188,7 @@ func (m *Model) turnEvent(e protocol.Event, proposed bool) tea.Cmd {
 	if how == "" || e.Agent != "" { // the session tells how its agents did
 		return nil
 	}
+	m.exit.amiss = m.exit.amiss || how != "done"
 	m.session.Branch = branchOf(m.session.Settings.Cwd)
 	m.notify("Kerf: "+how, words)
 	return rest(m)

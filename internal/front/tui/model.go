@@ -89,6 +89,7 @@ type Model struct {
 type exit struct {
 	closing bool
 	closed  bool // the session is closed
+	amiss   bool // something that was asked for could not be done
 	code    int
 }
 
@@ -359,6 +360,8 @@ func (m *Model) notice(role style.Role, text string) {
 	mark := "! "
 	if role == style.Good || role == style.Dim {
 		mark = "· " // nothing is wrong
+	} else {
+		m.exit.amiss = true
 	}
 	m.shown.Note(role, mark, text)
 }

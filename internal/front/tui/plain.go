@@ -60,6 +60,9 @@ func runPlain(ctx context.Context, o Options) (int, error) {
 	if ctx.Err() != nil {
 		return 130, nil
 	}
+	if u.piped && m.exit.amiss {
+		return max(m.exit.code, 1), m.err
+	}
 	return m.exit.code, m.err
 }
 
