@@ -30,7 +30,7 @@ func (h *Host) Tool(ctx context.Context, name string, args json.RawMessage, over
 	}
 	defer end()
 	do := tool.Call{ID: protocol.CallID(call.String()), Name: name, Args: args}
-	manner := executor.RunOptions{Settings: set, Turn: protocol.TurnID(do.ID)}
+	manner := executor.RunOptions{Settings: set, Turn: protocol.TurnID(do.ID), Tool: do.Name}
 	return engine.Call(ctx, exec, do, manner, func(a tool.Action) tool.Result {
 		o := exec.Do(ctx, do.ID, a, manner)
 		r := tool.Result{Success: o.Success, Output: o.Text}

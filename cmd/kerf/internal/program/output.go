@@ -59,12 +59,13 @@ func (p *Program) unwritten(err error) (code int, all bool) {
 	}
 	lost := o.lost()
 	all = errors.Is(err, lost)
-	if errors.Is(lost, syscall.EPIPE) {
-		return 1, all
-	}
-	var at *os.PathError
+	var at, again *os.PathError
 	if errors.As(lost, &at) {
 		lost = at.Err
+		all = all || errors.As(err, &again) && again.Path == at.Path && errors.Is(again, lost) // a later write
+	}
+	if errors.Is(lost, syscall.EPIPE) {
+		return 1, all
 	}
 	fmt.Fprintf(p.Stderr, "kerf: standard output: %v\n", lost)
 	return 1, all
