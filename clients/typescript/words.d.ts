@@ -421,6 +421,7 @@ export interface MsgTurnDiff {
   not_covered?: Text[];
   note?: Text;
   outside?: Text;
+  running?: boolean;
   unproven?: Text[];
 }
 

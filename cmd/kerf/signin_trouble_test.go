@@ -301,14 +301,15 @@ func TestTokensOfTwoPrograms(t *testing.T) {
 // Who signs out while a session runs stays signed out, and who signs in again helps it.
 func TestSignOutInMidSession(t *testing.T) {
 	e := emulate(t)
-	var u *signedIn
+	var at atomic.Pointer[signedIn] // for the server's goroutines
 	e.calls, e.between = true, func() {
 		e.refuse = "chatgpt-access-1"
-		if exit, out := u.run(nil, "logout", "chatgpt"); exit != 0 {
+		if exit, out := at.Load().run(nil, "logout", "chatgpt"); exit != 0 {
 			t.Errorf("logout: %d, %s", exit, out)
 		}
 	}
-	u = chatgptUser(t, e)
+	u := chatgptUser(t, e)
+	at.Store(u)
 	exit, out := u.exec("chatgpt:gpt-5.2")
 	if exit != 1 || !strings.Contains(out, "run kerf login chatgpt") || strings.Contains(u.stored(), "refresh-") {
 		t.Errorf("%d, %s; stored %s", exit, out, u.stored())
@@ -316,11 +317,13 @@ func TestSignOutInMidSession(t *testing.T) {
 
 	e = emulate(t)
 	e.calls, e.between = true, func() {
+		u := at.Load()
 		e.refuse, e.refresh = "chatgpt-access-1", "of nobody"
 		fresh := strings.NewReplacer("chatgpt-access-1", "chatgpt-access-of-another-sign-in").Replace(u.stored())
 		u.write(filepath.Join(filepath.Dir(u.conf), "auth.json"), fresh)
 	}
 	u = chatgptUser(t, e)
+	at.Store(u)
 	u.works("chatgpt:gpt-5.2")
 	u.saw("responses with chatgpt-access-of-another-sign-in")
 }

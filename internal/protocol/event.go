@@ -129,6 +129,8 @@ type TurnDiff struct {
 	// Outside is the diff of changes that neither tools nor commands made.
 	Outside string
 	Note    string
+	// Running says that commands still run, which may change more.
+	Running bool
 	// NotCovered is what an undo of the turn would not bring back as it was, one line
 	// each; empty when it covers everything.
 	NotCovered []string
@@ -141,6 +143,8 @@ func (d TurnDiff) Coverage() string {
 	switch n := len(d.NotCovered); {
 	case n == 0 && d.Files == 0:
 		return ""
+	case n == 0 && d.Running:
+		return "undo covers everything so far, while commands still run"
 	case n == 0:
 		return "undo covers everything"
 	case n > shown:

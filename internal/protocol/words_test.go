@@ -93,7 +93,9 @@ func TestCoverageNamesWhatAnUndoLeaves(t *testing.T) {
 	for n := range 12 {
 		names = append(names, fmt.Sprint("f", n))
 	}
-	for want, d := range map[string]TurnDiff{"": {}, "undo covers everything": {Files: 1}, "undo does not cover: f0": {NotCovered: names[:1]},
+	for want, d := range map[string]TurnDiff{"": {}, "undo covers everything": {Files: 1},
+		"undo covers everything so far, while commands still run":                 {Files: 1, Running: true},
+		"undo does not cover: f0":                                                 {NotCovered: names[:1]},
 		"undo does not cover: " + strings.Join(names[:10], "; "):                  {NotCovered: names[:10], Files: 3},
 		"undo does not cover: " + strings.Join(names[:10], "; ") + "; and 1 more": {NotCovered: names[:11]}} {
 		if got := d.Coverage(); got != want {

@@ -243,8 +243,12 @@ func (h *Executor) takeNotes() []*model.Item {
 func (h *Executor) Settle(ctx context.Context, e turn.Settle) turn.Settled {
 	h.record.strays()
 	h.record.markTurn(e.Turn)
-	return turn.Settled{Turn: e.Turn, Diff: h.record.turnDiff(ctx), Changes: h.record.takeMerged(),
+	s := turn.Settled{Turn: e.Turn, Diff: h.record.turnDiff(ctx), Changes: h.record.takeMerged(),
 		Unrecorded: h.o.Unrecorded.Take()}
+	if running, _ := h.commands.Processes(); s.Diff != nil {
+		s.Diff.Running = len(running) > 0
+	}
+	return s
 }
 
 // Undo takes back one call or turn, or all turns since the oldest of e.Turns. An

@@ -210,7 +210,7 @@ func (l *lines) show(m protocol.Msg) {
 	case protocol.TurnDiff:
 		l.undo = nil
 		if m.Coverage() != "" {
-			l.undo = &coverage{Everything: len(m.NotCovered) == 0, NotCovered: append([]string{}, m.NotCovered...)}
+			l.undo = &coverage{Everything: len(m.NotCovered) == 0 && !m.Running, NotCovered: append([]string{}, m.NotCovered...)}
 		}
 	case protocol.Warning:
 		l.whole("", errorItem{head{Type: "error"}, m.Message})

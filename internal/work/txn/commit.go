@@ -213,7 +213,8 @@ func (j *job) stage() error {
 		}
 		loaded = append(loaded, contents.Of(o.change())...)
 		if o.pre != nil && !o.pre.Loaded || o.post != nil && !o.post.Loaded {
-			list = append(list, func() error { return j.keep(o) })
+			c := o.change() // as staging finds it: that sets the mode meanwhile
+			list = append(list, func() error { return j.keep(o, c) })
 		}
 		if o.Kind == opCreate || o.Kind == opReplace {
 			list = append(list, func() error { return j.stageOne(o) })
@@ -227,15 +228,15 @@ func (j *job) stage() error {
 	return j.w.together(list, runtime.GOMAXPROCS(0)+1) // nothing waits for the disk
 }
 
-// keep has the store know the images of o that are not loaded.
-func (j *job) keep(o *op) error {
+// keep has the store know the images of c, the change of o, that are not loaded.
+func (j *job) keep(o *op, c delta.Change) error {
 	var err error
-	if o.post != nil && !o.post.Loaded {
-		err = j.w.Store.Keep(o.post.Sum, j.w.Durable)
+	if c.Post != nil && !c.Post.Loaded {
+		err = j.w.Store.Keep(c.Post.Sum, j.w.Durable)
 	}
-	if err == nil && o.pre != nil && !o.pre.Loaded {
-		err = in(j.tree, string(o.Path), func(d *tree.Dir, name string) error {
-			err := contents.Keep(j.w.Store, o.pre, d, name, j.w.Durable)
+	if err == nil && c.Pre != nil && !c.Pre.Loaded {
+		err = in(j.tree, c.Path, func(d *tree.Dir, name string) error {
+			err := contents.Keep(j.w.Store, c.Pre, d, name, j.w.Durable)
 			if errors.Is(err, tree.ErrChanged) {
 				return mismatch(d, name, o)
 			}

@@ -382,6 +382,7 @@ class MsgTurnDiff(TypedDict):
     not_covered: NotRequired["list[Text]"]
     note: NotRequired["Text"]
     outside: NotRequired["Text"]
+    running: NotRequired[bool]
     unproven: NotRequired["list[Text]"]
 
 
